@@ -83,7 +83,7 @@ pub async fn workloads_unpublish(
     }
     let mut outcome = BulkOutcome::default();
     for name in &names {
-        let removed = hub.unpublish_workload(&actor, name, removal_options(&objects, force)).await;
+        let removed = hub.unpublish_workload(&actor, name, removal_options(&objects, (force, false))).await;
         outcome.add(name, removed);
     }
     outcome.finish(&list, BulkAction::Unpublish)

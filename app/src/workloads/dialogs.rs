@@ -1,6 +1,7 @@
 //! Confirmation dialogs of sync, unpublish, abort, delete, and of replacing the draft by a revision. Each shows the number of clusters concerned.
 
 use domain::authorization::UserAction;
+use domain::dependency::HAS_DEPENDENTS;
 use domain::rollout::RolloutAction;
 use domain::workload::DeletionPolicy;
 use leptos::prelude::*;
@@ -12,7 +13,7 @@ use super::rollout::panel::RolloutControl;
 use crate::components::dialog::{confirmed_deletion, dialog_buttons};
 use crate::components::error::action_error;
 use crate::components::{ConfirmDialog, icon, pluralize, render_resource_part};
-use crate::errors::AppResult;
+use crate::errors::{AppError, AppResult};
 use crate::paths::{self, WorkloadTab};
 use crate::permission::Permission;
 use crate::resource::create_resource;
@@ -36,9 +37,10 @@ pub async fn workload_unpublish(
     name: String,
     objects: String,
     #[server(default)] force: bool,
+    #[server(default)] ignore_dependents: bool,
 ) -> AppResult<()> {
     use crate::host;
-    let removal = removal_options(&objects, force);
+    let removal = removal_options(&objects, (force, ignore_dependents));
     host::into_app_result(host::hub()?.unpublish_workload(&host::actor()?, &name, removal).await)?;
     leptos_axum::redirect(&paths::workload(&name));
     Ok(())
@@ -51,8 +53,9 @@ pub async fn workload_delete(
     confirmed_name: String,
     objects: String,
     #[server(default)] force: bool,
+    #[server(default)] ignore_dependents: bool,
 ) -> AppResult<()> {
-    use crate::{errors::AppError, host};
+    use crate::host;
     let actor = host::actor()?;
     if confirmed_name != name {
         let why = domain::Finding::error(
@@ -62,9 +65,8 @@ pub async fn workload_delete(
         );
         return Err(host::with_status(AppError::from_finding(why)));
     }
-    host::into_app_result(
-        host::hub()?.delete_workload(&actor, &name, removal_options(&objects, force)).await,
-    )?;
+    let removal = removal_options(&objects, (force, ignore_dependents));
+    host::into_app_result(host::hub()?.delete_workload(&actor, &name, removal).await)?;
     leptos_axum::redirect(paths::WORKLOADS);
     Ok(())
 }
@@ -80,15 +82,19 @@ pub async fn workload_restore(name: String, revision: u32, base_revision: i64) -
     Ok(())
 }
 
-/// The options of a removal: what happens to the objects, and whether clusters that are not reachable are abandoned.
+/// The options of a removal: what happens to the objects, whether clusters that are not reachable are abandoned, and whether it is removed
+/// although other workloads depend on it.
 #[cfg(feature = "ssr")]
-pub fn removal_options(objects: &str, force: bool) -> domain::request::RemovalOptions {
+pub fn removal_options(
+    objects: &str,
+    (force, ignore_dependents): (bool, bool),
+) -> domain::request::RemovalOptions {
     let deletion = match objects {
         "delete" => Some(DeletionPolicy::Foreground),
         "leave" => Some(DeletionPolicy::Orphan),
         _ => None,
     };
-    domain::request::RemovalOptions { deletion, force }
+    domain::request::RemovalOptions { deletion, force, ignore_dependents }
 }
 
 /// A dialog of the page of a workload.
@@ -190,6 +196,26 @@ fn force_option(unreachable: u32) -> impl IntoView {
     })
 }
 
+/// Asks once the server has refused the removal because other workloads depend on this one.
+fn dependents_option(result: impl Fn() -> Option<AppResult<()>> + Send + Sync + 'static) -> impl IntoView {
+    let is_refused = move || match result() {
+        Some(Err(AppError::Invalid(findings))) => {
+            findings.iter().any(|finding| finding.code == HAS_DEPENDENTS)
+        }
+        _ => false,
+    };
+    move || {
+        is_refused().then(|| {
+            view! {
+                <label class="choice">
+                    <input type="checkbox" name="ignore_dependents" class="checkbox" value="true" />
+                    "Remove it although these workloads depend on it"
+                </label>
+            }
+        })
+    }
+}
+
 #[component]
 fn SyncDialog(head: WorkloadPageHead, cluster: String) -> impl IntoView {
     let action = ServerAction::<WorkloadSync>::new();
@@ -269,6 +295,7 @@ fn UnpublishDialog(head: WorkloadPageHead) -> impl IntoView {
                         <p>{describe_removal(&head)}" The draft and its history remain; publishing again deploys it again."</p>
                         {deletion_policy_options(head.deletion)}
                         {force_option(unreachable)}
+                        {dependents_option(move || action.value().get())}
                     </div>
                     {dialog_buttons(back, "Unpublish", "btn btn-danger-solid")}
                 </Permission>
@@ -303,6 +330,7 @@ fn DeleteDialog(head: WorkloadPageHead) -> impl IntoView {
                         <p>{words}</p>
                         {deletion_policy_options(head.deletion)}
                         {force_option(unreachable)}
+                        {dependents_option(move || action.value().get())}
                     })}
                 </Permission>
             </ActionForm>

@@ -7,6 +7,8 @@
 //! owners: team-web, ops@example.com
 //! clusters: eu-1, us-1
 //! payload: ./manifests
+//! dependsOn:
+//! - workload: cert-manager
 //! policies:
 //!   deletion: selectivelyOrphan
 //!   orphan: [{kind: PersistentVolumeClaim}]
@@ -20,6 +22,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use domain::dependency::WorkloadDependency;
 use domain::manifest::yaml_value;
 use domain::remote::OnNewCommit;
 use domain::rollout::RolloutStrategy;
@@ -60,6 +63,8 @@ pub struct WorkloadDefinition {
     owners: Option<NameListText>,
     /// Whether it is an addon.
     pub addon: Option<bool>,
+    /// The workloads that have to be operational before; if absent, those of the draft stay.
+    pub depends_on: Option<Vec<WorkloadDependency>>,
     /// The rollout strategy; if absent, the strategy of the draft stays.
     pub rollout: Option<RolloutStrategy>,
     /// Policies by name; a policy that is absent stays as in the draft.
@@ -100,7 +105,7 @@ impl WorkloadDefinition {
             let end = if why.ends_with(['.', '?']) { "" } else { "." };
             Failure::new(
                 format!("{} is not a workload definition: {why}{end}", path.display()),
-                "It has name, namespace, type, owners, clusters or selector, exclude, rollout, policies, and payload (a file or folder).",
+                "It has name, namespace, type, owners, clusters or selector, exclude, dependsOn, rollout, policies, and payload (a file or folder).",
             )
         };
         // Also JSON and flow-style YAML, which have no line that begins with the key.
@@ -314,6 +319,15 @@ mod tests {
         let policies = domain::policy::Policies::default().with_values(&read.policies).unwrap();
         assert!(!policies.prune);
         assert_eq!(policies.ignore[0].paths, ["$.spec.replicas"]);
+    }
+
+    #[test]
+    fn a_definition_names_the_workloads_that_it_depends_on() {
+        let read = read_definition("payload: x\ndependsOn:\n- workload: cert-manager\n").unwrap().unwrap();
+        assert_eq!(read.depends_on, Some(vec![WorkloadDependency::new("cert-manager")]));
+        assert_eq!(read_definition("payload: x\n").unwrap().unwrap().depends_on, None);
+        let slip = read_definition("payload: x\ndependsOn:\n- {worklaod: db}\n").unwrap_err();
+        assert!(slip.contains("worklaod") && slip.contains("workload"), "{slip}");
     }
 
     #[test]

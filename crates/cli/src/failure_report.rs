@@ -1,5 +1,7 @@
 //! The message and the hint that a failure is printed with.
 
+use domain::dependency::HAS_DEPENDENTS;
+
 use crate::commands::plan::{describe_force, force_flags};
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
@@ -26,6 +28,9 @@ fn wire_report(error: wire::Error, remote: Option<&ServerConnection>) -> Failure
         wire::Error::Unreachable { server, cause: why } => {
             format!("The server at {server} can't be reached: {why}.")
         }
+        error if error.code() == "ConfirmationRequired" && has_dependents(error) => {
+            "Not removed: other workloads depend on it. Remove it nevertheless with --ignore-dependents.".to_owned()
+        }
         error if error.code() == "ConfirmationRequired" => {
             "Not published: it would remove the workload from many clusters. Confirm their number with --confirm."
                 .to_owned()
@@ -39,6 +44,11 @@ fn wire_report(error: wire::Error, remote: Option<&ServerConnection>) -> Failure
     };
     let hint = wire_hint(&error, remote);
     FailureReport { exit, message, hint, findings: error.findings().to_vec() }
+}
+
+/// Whether the question is about workloads that depend on one that is to be removed.
+fn has_dependents(error: &wire::Error) -> bool {
+    error.findings().iter().any(|finding| finding.code == HAS_DEPENDENTS)
 }
 
 fn wire_hint(error: &wire::Error, remote: Option<&ServerConnection>) -> String {

@@ -39,10 +39,10 @@ pub use kubernetes::{
 };
 pub use model::{
     api_token, audit, bundle, chart, chart_envelope, chart_hook, chart_object, chart_repository, cluster,
-    condition, deployment, drift, event, failure_cause, fleet, generated_values, git_repository, git_status,
-    health, helm_release, identity_provider, incident, join, manifest_work, notification, operation,
-    overrides, owner, page, placement, policy, project, release, remote, report, request, role, rollout,
-    rollup, search, selection, server_status, session, ssh_url, user, values, values_form, workload,
+    condition, dependency, deployment, drift, event, failure_cause, fleet, generated_values, git_repository,
+    git_status, health, helm_release, identity_provider, incident, join, manifest_work, notification,
+    operation, overrides, owner, page, placement, policy, project, release, remote, report, request, role,
+    rollout, rollup, search, selection, server_status, session, ssh_url, user, values, values_form, workload,
 };
 pub use text::finding::{Finding, Severity};
 pub use text::{

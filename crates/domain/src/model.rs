@@ -11,6 +11,7 @@ pub mod chart_object;
 pub mod chart_repository;
 pub mod cluster;
 pub mod condition;
+pub mod dependency;
 pub mod deployment;
 pub mod drift;
 pub mod event;

@@ -322,6 +322,9 @@ impl Hub {
         let rollouts = effects.all_rollouts_dirty || !effects.dirty_rollouts.is_empty();
         if effects.all_rollouts_dirty {
             store::queue::ROLLOUTS.mark_all(&mut tx, now).await?;
+            // What waits for another workload on a cluster waits also while that cluster is not online.
+            let dependents = store::dependency::list_all_dependents(&mut tx, self.project()).await?;
+            store::queue::PLACER.mark(&mut tx, &dependents, now).await?;
         }
         let dirty: Vec<WorkloadId> = effects.dirty_rollouts.iter().copied().collect();
         store::queue::ROLLOUTS.mark(&mut tx, &dirty, now).await?;
@@ -418,6 +421,11 @@ impl CommitEffects {
             (actor.name.clone(), request.key.clone(), record)
         });
         self
+    }
+
+    /// Whether something was changed that clusters or pages are notified of.
+    pub fn has_changes(&self) -> bool {
+        !self.changed_clusters.is_empty() || !self.events.is_empty()
     }
 
     /// Adds the effects of another verb in the same transaction, but not its response.

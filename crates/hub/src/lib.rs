@@ -14,6 +14,7 @@ mod chart_repository;
 mod clock;
 mod cluster;
 mod decoded_memory;
+mod dependency;
 mod deployment;
 mod drift;
 mod encryption;

@@ -71,7 +71,7 @@ pub struct PublishOptions {
     pub plan_hash: Option<Digest>,
     /// The confirmed number of clusters that lose the workload; required above the limit (G505).
     pub confirmed_removals: Option<u32>,
-    /// The codes of guard rails that clusters may have rejected the plan with, or that ask for a decision (G125).
+    /// The codes of guard rails that clusters may have rejected the plan with, or that ask for a decision (G125, G313).
     pub force: Vec<String>,
     /// The form in which the response is stored for a repeated request.
     pub response: PublishResponse,

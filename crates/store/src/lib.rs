@@ -23,6 +23,7 @@ mod cursor;
 pub mod decision;
 mod decode;
 pub mod delivery;
+pub mod dependency;
 pub mod drift;
 mod encryption;
 mod error;

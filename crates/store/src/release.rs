@@ -134,6 +134,21 @@ pub async fn lock_by_workloads(tx: &mut Tx, workloads: &[WorkloadId]) -> Result<
     lock(tx, ids).await
 }
 
+/// The readable releases of these workloads on these clusters, without a lock: they may change before the transaction ends.
+pub async fn read_by_workloads_and_clusters(
+    tx: &mut Tx,
+    workloads: &[WorkloadId],
+    clusters: &[ClusterId],
+) -> Result<Vec<Release>, Error> {
+    let mut found = Vec::new();
+    for some in clusters.chunks(500).filter(|_| !workloads.is_empty()) {
+        let select = select_releases().push(" FROM release r WHERE r.workload_id IN ").push_list(workloads);
+        let rows = select.push(" AND r.cluster_id IN ").push_list(some).fetch_all(tx).await?;
+        found.extend(decode_readable_rows(&rows, "release", read_release));
+    }
+    Ok(found)
+}
+
 /// Locks the releases of a workload on these clusters, and these `others` of it, until the transaction ends. In the order of ids: call
 /// it before they are read or written in another order.
 pub async fn lock_by_workload_and_clusters(

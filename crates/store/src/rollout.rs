@@ -1,7 +1,7 @@
 //! Rollouts, and the progress of the releases in their waves.
 
 use domain::cluster::Connectivity;
-use domain::release::{Gate, Release};
+use domain::release::{Gate, Release, ReleaseState};
 use domain::rollout::{Admission, Rollout, StateCount, WaveCounts};
 use domain::{ReleaseId, Timestamp, WorkloadId};
 
@@ -107,6 +107,12 @@ fn read(row: &RowReader<'_>) -> Result<Rollout, DecodeError> {
     row.json("body")
 }
 
+/// The state of a release for its wave. One that is rendered, not gated and not released waits for a workload that its own depends on: its
+/// state is that of the revision that runs, about which the rollout asks nothing.
+const STATE_OF_REVISION: &str = "CASE WHEN gate = 'Open' AND desired IS NOT NULL \
+                                 AND (released_revision IS NULL OR released_revision <> revision) \
+                                 THEN 'Pending' ELSE state END";
+
 /// Counts the releases of a revision by wave and state; those that began to fail after `cutoff` do not count as
 /// failures yet.
 pub async fn count_waves(
@@ -114,19 +120,43 @@ pub async fn count_waves(
     rollout: &Rollout,
     cutoff: Timestamp,
 ) -> Result<Vec<WaveCounts>, Error> {
-    let rows =
-        sql("SELECT MIN(id) AS id, wave, gate, state, connectivity, admitted_offline, COUNT(*) AS n, \
-                    CAST(SUM(CASE WHEN state_since <= $1 THEN 1 ELSE 0 END) AS BIGINT) AS past_fail_after, \
-                    MIN(CASE WHEN state_since > $1 THEN state_since END) AS since \
-                    FROM release WHERE workload_id = $2 AND revision = $3 AND wave IS NOT NULL \
-                    GROUP BY wave, gate, state, connectivity, admitted_offline")
+    // An index has all columns of this count.
+    let mut counted = count_states(tx, rollout, cutoff, "state").await?;
+    let may_be_of_earlier = |state: ReleaseState| {
+        state.is_failing() || matches!(state, ReleaseState::Unknown | ReleaseState::Drifted)
+    };
+    if counted.iter().any(|(_, gate, state, _)| *gate == Gate::Open && may_be_of_earlier(*state)) {
+        counted = count_states(tx, rollout, cutoff, STATE_OF_REVISION).await?;
+    }
+    let mut waves = vec![WaveCounts::default(); rollout.waves.len()];
+    for (wave, gate, state, count) in counted {
+        waves[wave].add(gate == Gate::Closed, state, &count);
+    }
+    Ok(waves)
+}
+
+/// The releases of a revision by wave, gate and `state`, an expression.
+async fn count_states(
+    tx: &mut Tx,
+    rollout: &Rollout,
+    cutoff: Timestamp,
+    state: &str,
+) -> Result<Vec<(usize, Gate, ReleaseState, StateCount)>, Error> {
+    let rows = sql("SELECT MIN(id) AS id, wave, gate, ")
+        .push(state)
+        .push(
+            " AS counted_state, connectivity, admitted_offline, COUNT(*) AS n, \
+             CAST(SUM(CASE WHEN state_since <= $1 THEN 1 ELSE 0 END) AS BIGINT) AS past_fail_after, \
+             MIN(CASE WHEN state_since > $1 THEN state_since END) AS since \
+             FROM release WHERE workload_id = $2 AND revision = $3 AND wave IS NOT NULL \
+             GROUP BY wave, gate, counted_state, connectivity, admitted_offline",
+        )
         .bind(cutoff.millis())
         .bind_text(rollout.workload)
         .bind(i64::from(rollout.revision))
         .fetch_all(tx)
         .await?;
-    let mut waves = vec![WaveCounts::default(); rollout.waves.len()];
-    let read = decode_rows(&rows, "release", |row| {
+    decode_rows(&rows, "release", |row| {
         let count = StateCount {
             count: row.count("n")?,
             past_fail_after: row.count("past_fail_after")?,
@@ -136,12 +166,8 @@ pub async fn count_waves(
         };
         let wave = usize::try_from(row.int("wave")?).ok().filter(|wave| *wave < rollout.waves.len());
         let wave = wave.ok_or("wave: the rollout has no such wave")?;
-        Ok((wave, row.enum_value::<Gate>("gate")?, row::read_state(row, "state")?, count))
-    })?;
-    for (wave, gate, state, count) in read {
-        waves[wave].add(gate == Gate::Closed, state, &count);
-    }
-    Ok(waves)
+        Ok((wave, row.enum_value::<Gate>("gate")?, row::read_state(row, "counted_state")?, count))
+    })
 }
 
 /// Gated releases of a revision: all of the waves before that of `admission`, then at most `admission.most` of that

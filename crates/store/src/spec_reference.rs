@@ -28,6 +28,8 @@ pub(crate) const GROUP: &str = "group";
 pub(crate) const CHART: &str = "chart";
 /// Kind of a reference to a commit.
 pub(crate) const COMMIT: &str = "commit";
+/// Kind of a reference to a workload that has to be operational before.
+pub(crate) const WORKLOAD: &str = "workload";
 /// Kind of the references of a spec that can't be read: it may refer to anything.
 pub(crate) const UNKNOWN: &str = "unknown";
 
@@ -44,6 +46,8 @@ fn list_references(spec: &WorkloadSpec) -> BTreeSet<Reference> {
     let groups = placement.chain(overrides).chain(waves).flatten();
     let mut references: BTreeSet<Reference> =
         groups.map(|group| (GROUP, group.clone(), String::new())).collect();
+    let workloads = spec.depends_on.iter();
+    references.extend(workloads.map(|one| (WORKLOAD, one.workload.clone(), String::new())));
     if let Source::Chart(source) = &spec.source {
         references.insert((CHART, source.chart.clone(), source.version.clone()));
     }
@@ -71,6 +75,7 @@ fn check_lengths(references: &BTreeSet<Reference>) -> Result<(), Error> {
         let (name_of, detail_of) = match *kind {
             GROUP => ("the name of a cluster group", "its detail"),
             CHART => ("the name of the chart", "the version of the chart"),
+            WORKLOAD => ("the name of a workload in dependsOn", "its detail"),
             _ => ("the commit", "its detail"),
         };
         check_key_length(name_of, name).and_then(|()| check_key_length(detail_of, detail))

@@ -86,7 +86,8 @@ pub struct PublishRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm: Option<u32>,
     /// Codes of guard rails, such as `G406`: a plan that clusters rejected with these codes is published nevertheless. Only
-    /// codes of dry runs can be forced, and `G125`: generated values are replaced.
+    /// codes of dry runs can be forced, `G125`: generated values are replaced, and `G313`: clusters lose it where other workloads
+    /// depend on it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub force: Vec<String>,
 }

@@ -418,3 +418,25 @@ async fn a_placement_can_be_previewed() {
     };
     assert_eq!((selected("eu-1"), selected("eu-2")), (json!(false), json!(true)));
 }
+
+#[tokio::test]
+async fn g312_a_dependency_is_stored_in_the_draft_and_a_cycle_is_refused_with_its_way() {
+    let server = TestServer::start().await;
+    let mut db = new_workload("db");
+    db["spec"]["dependsOn"] = json!([{ "workload": "web" }]);
+    let created = server.post(WORKLOADS, &db).await;
+    assert_eq!(created.status, StatusCode::CREATED, "a workload that does not exist yet is waited for");
+    assert_eq!(created.json()["draft"]["dependsOn"], json!([{ "workload": "web" }]));
+    let mut web = new_workload("web");
+    web["spec"]["dependsOn"] = json!([{ "workload": "db" }]);
+    let refused = server.post(WORKLOADS, &web).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    let finding = refused.json()["findings"][0].clone();
+    assert_eq!((&finding["code"], &finding["path"]), (&json!("G312"), &json!("/dependsOn")));
+    assert!(finding["message"].as_str().unwrap().contains("web → db → web"), "{finding}");
+    let many: Vec<Value> = (0..21).map(|number| json!({ "workload": format!("w{number}") })).collect();
+    web["spec"]["dependsOn"] = json!(many);
+    assert_eq!(server.post(WORKLOADS, &web).await.status, StatusCode::UNPROCESSABLE_ENTITY);
+    web["spec"]["dependsOn"] = json!([{ "workload": "cache" }]);
+    assert_eq!(server.post(WORKLOADS, &web).await.status, StatusCode::CREATED);
+}

@@ -10,6 +10,9 @@ use super::rule_suggestions::RuleSuggestions;
 use super::summary;
 use crate::components::editor::TextArea;
 
+/// Characters of twenty names with what separates them.
+const MAX_DEPENDENCIES_LENGTH: &str = "1300";
+
 /// The fields of the policies. Each part is a fold whose summary has its values, so that the whole page can be read at once.
 #[component]
 pub fn PolicyFields(
@@ -17,6 +20,8 @@ pub fn PolicyFields(
     owners: String,
     /// Whether it is an addon.
     addon: bool,
+    /// The workloads that it depends on, separated by commas.
+    depends_on: String,
     /// The policies of the draft.
     policies: Policies,
     /// Whether the source is a chart.
@@ -28,7 +33,10 @@ pub fn PolicyFields(
     /// The fields as they are now; `None` before the first change.
     current: Signal<Option<PolicyForm>>,
 ) -> impl IntoView {
-    let initial = typed.unwrap_or_else(|| PolicyForm::from_policies(&owners, addon, &policies));
+    let initial = typed.unwrap_or_else(|| PolicyForm {
+        depends_on: depends_on.clone(),
+        ..PolicyForm::from_policies(&owners, addon, &policies)
+    });
     let rows = initial.rule_rows();
     let rules = format_rules(&policies);
     let has_rules = !rules.is_empty() || !initial.rules.is_empty();
@@ -38,7 +46,7 @@ pub fn PolicyFields(
         <div class="policy-columns">
             <div>
                 {section("Incidents", shown, summary::describe_owners, owner_fields(owners))}
-                {section("Clusters", shown, summary::describe_addon, addon_fields(addon))}
+                {section("Clusters", shown, summary::describe_addon, addon_fields(addon, depends_on))}
                 {section("Apply", shown, summary::describe_apply, apply_fields(&policies, &rows))}
                 {section("Drift", shown, summary::describe_drift, drift_fields(&policies, &rows))}
             </div>
@@ -60,9 +68,11 @@ fn owner_fields(owners: String) -> AnyView {
     .into_any()
 }
 
-fn addon_fields(addon: bool) -> AnyView {
+fn addon_fields(addon: bool, depends_on: String) -> AnyView {
     view! {
         {tick("addon", "Addon", "Clusters that match the placement later get the workload too, without a publish.", addon)}
+        <input type="hidden" name="form[policies][has_dependencies]" value="true" />
+        {text_field("depends_on", "Depends on", "cert-manager, database", "Workloads that have to be operational on a cluster before this one is delivered there. What runs already is not stopped.", depends_on)}
     }
     .into_any()
 }
@@ -239,7 +249,7 @@ fn text_field(
                 name=format!("form[policies][{name}]")
                 value=value
                 placeholder=example
-                maxlength="253"
+                maxlength=if name == "depends_on" { MAX_DEPENDENCIES_LENGTH } else { "253" }
                 autocomplete="off"
                 autocapitalize="off"
                 spellcheck="false"
@@ -278,7 +288,7 @@ mod tests {
         };
         let page = render_html(move || {
             let suggestions = RuleSuggestions::default();
-            view! { <PolicyFields owners=String::new() addon=false policies=policies is_chart=false suggestions=suggestions typed=None current=Signal::stored(None) /> }
+            view! { <PolicyFields owners=String::new() addon=false depends_on=String::new() policies=policies is_chart=false suggestions=suggestions typed=None current=Signal::stored(None) /> }
         });
         for part in [
             "name=\"form[policies][ignore][0][kind]\" value=\"Deployment\"",

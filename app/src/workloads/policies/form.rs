@@ -2,6 +2,7 @@
 
 #[cfg(feature = "ssr")]
 use domain::Finding;
+use domain::dependency::WorkloadDependency;
 use domain::manifest::yaml_value;
 use domain::policy::{
     ChangedJobsPolicy, ConflictPolicy, DeletionPolicy, DriftPolicy, HelmReleasePolicy, NotAssessedPolicy,
@@ -14,6 +15,12 @@ use super::rule_rows::{RuleRow, RuleRows};
 #[cfg(feature = "ssr")]
 use crate::parsing::parse_text;
 
+/// The names of these workloads, as the field has them.
+pub fn format_dependencies(dependencies: &[WorkloadDependency]) -> String {
+    let names: Vec<&str> = dependencies.iter().map(|one| one.workload.as_str()).collect();
+    names.join(", ")
+}
+
 /// The policies that are lists of rules, and are written as YAML.
 const RULE_POLICIES: [&str; 4] = ["ignore", "update", "orphan", "feedback"];
 
@@ -25,6 +32,10 @@ pub struct PolicyForm {
     pub owners: String,
     /// Whether it is an addon: deployed to every cluster that matches, also later.
     pub addon: bool,
+    /// Names of the workloads that it depends on, separated by commas.
+    pub depends_on: String,
+    /// Whether the page has the field of the dependencies: one of an earlier version does not change them.
+    pub has_dependencies: bool,
     /// Create missing namespaces.
     pub create_namespace: bool,
     /// Delete objects that a new revision no longer contains.
@@ -77,6 +88,8 @@ impl PolicyForm {
         Self {
             owners: owners.to_owned(),
             addon,
+            depends_on: String::new(),
+            has_dependencies: true,
             create_namespace: policies.create_namespace,
             prune: policies.prune,
             prune_order: policies.prune_order,
@@ -148,6 +161,11 @@ impl PolicyForm {
     /// The owners of the form.
     pub fn parse_owners(&self) -> Vec<String> {
         self.owners.split(',').map(|owner| owner.trim().to_owned()).collect()
+    }
+
+    /// The workloads that it depends on; `None` if the form does not have them.
+    pub fn parse_dependencies(&self) -> Option<Vec<WorkloadDependency>> {
+        self.has_dependencies.then(|| WorkloadDependency::from_names(self.depends_on.split(',')))
     }
 
     fn parse_ttl(&self, wrong: &mut Vec<Finding>) -> Option<u32> {

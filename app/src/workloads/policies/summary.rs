@@ -18,10 +18,11 @@ pub(super) fn describe_owners(form: &PolicyForm) -> String {
     }
 }
 
-/// Which clusters get the workload later.
+/// Which clusters get the workload later, and after which others.
 pub(super) fn describe_addon(form: &PolicyForm) -> String {
     let words = if form.addon { "addon: also clusters that match later" } else { "no addon" };
-    words.to_owned()
+    let names = form.depends_on.trim();
+    join_parts(words, (!names.is_empty()).then(|| format!("after {names}")))
 }
 
 /// How objects are written.
@@ -140,6 +141,8 @@ mod tests {
         let form = PolicyForm::from_policies("", false, &Policies::default());
         assert_eq!(describe_owners(&form), "notify the user who created it");
         assert_eq!(describe_addon(&form), "no addon");
+        let dependent = PolicyForm { depends_on: "cert-manager, db".into(), ..form.clone() };
+        assert_eq!(describe_addon(&dependent), "no addon, after cert-manager, db");
         assert_eq!(describe_apply(&form), "create namespaces, fail on conflict, replace changed Jobs");
         assert_eq!(describe_drift(&form), "self-heal");
         assert_eq!(describe_deletion(&form), "prune once operational, delete on removal");

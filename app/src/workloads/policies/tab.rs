@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::fields::PolicyFields;
-use super::form::PolicyForm;
+use super::form::{PolicyForm, format_dependencies};
 use super::rule_suggestions::RuleSuggestions;
 use crate::components::{ErrorBanner, render_resource_part};
 use crate::errors::AppResult;
@@ -42,6 +42,7 @@ pub async fn policies_save(form: PoliciesForm, #[server(default)] then: String) 
         form.policies.parse().map_err(|findings| host::with_status(AppError::Invalid(findings)))?;
     let patch = hub::DraftPatch {
         addon: Some(form.policies.addon),
+        depends_on: form.policies.parse_dependencies(),
         owners: Some(form.policies.parse_owners()),
         policies: Some(policies),
         ..Default::default()
@@ -120,6 +121,7 @@ pub fn PoliciesEditor(
     let current = Signal::derive(move || autosave.latest_fields().map(|save| save.form.policies));
     let owners = workload.owners.join(", ");
     let draft = workload.draft;
+    let depends_on = format_dependencies(&draft.depends_on);
     view! {
         <ActionForm
             action=action
@@ -133,7 +135,7 @@ pub fn PoliciesEditor(
             {outcome} {rejected}
             <input type="hidden" name="form[name]" value=name />
             <input type="hidden" name="form[base_revision]" value=move || base_revision.get().to_string() />
-            <PolicyFields owners=owners addon=draft.addon policies=draft.policies is_chart=is_chart suggestions=suggestions typed=typed.map(|typed| typed.form.policies) current=current />
+            <PolicyFields owners=owners addon=draft.addon depends_on=depends_on policies=draft.policies is_chart=is_chart suggestions=suggestions typed=typed.map(|typed| typed.form.policies) current=current />
             {end}
         </ActionForm>
     }

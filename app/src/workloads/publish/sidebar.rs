@@ -3,6 +3,7 @@
 use domain::Finding;
 use domain::authorization::UserAction;
 use domain::cluster::Connectivity;
+use domain::dependency::HAS_DEPENDENTS;
 use leptos::prelude::*;
 
 use super::actions::{PlanCreate, WorkloadPublish};
@@ -308,7 +309,18 @@ fn publish_button(
 /// The checkbox that forces the codes with which clusters rejected the plan.
 fn force_option(codes: &[String], acknowledged: RwSignal<bool>) -> AnyView {
     let is_decided = |code: &String| domain::guard::catalogue::is_forcible_on_hub(code);
-    let (label, effect) = if codes.iter().all(is_decided) {
+    let has_dependents = codes.iter().any(|code| code == HAS_DEPENDENTS);
+    let (label, effect) = if codes.iter().all(|code| code == HAS_DEPENDENTS) {
+        (
+            "Publish although other workloads depend on it there",
+            "They stay on these clusters, and no new revision of them is delivered there without it. The history names who forced it.",
+        )
+    } else if has_dependents {
+        (
+            "Publish although these findings hold it",
+            "What they describe happens. The history names who forced it.",
+        )
+    } else if codes.iter().all(is_decided) {
         (
             "Publish and replace the generated values",
             "The named values change on these clusters. The history names who forced it.",

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use domain::dependency::WorkloadDependency;
 use domain::name_list::join_first;
 use domain::nearest::find_nearest;
 use domain::owner::normalize_owners;
@@ -59,6 +60,10 @@ pub struct ApplyArgs {
     /// unchanged]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     addon: Option<bool>,
+    /// A workload that has to be operational on a cluster before this one is delivered there; repeat the flag for several, none
+    /// with --depends-on= [default: unchanged]
+    #[arg(long = "depends-on", value_name = "WORKLOAD")]
+    depends_on: Option<Vec<String>>,
     /// A policy, such as deletion=orphan or ttlSecondsAfterFinished=60; lists are JSON [default: unchanged]
     #[arg(long = "policy", value_name = "NAME=VALUE", value_parser = parse_policy)]
     policies: Vec<(String, Value)>,
@@ -66,6 +71,9 @@ pub struct ApplyArgs {
     /// unchanged; for a new workload the user]
     #[arg(long = "owner", value_name = "OWNER")]
     owners: Option<Vec<String>>,
+    /// The dependencies of the definition file.
+    #[arg(skip)]
+    dependencies: Option<Vec<WorkloadDependency>>,
     /// The rollout strategy, which only the definition file can set.
     #[arg(skip)]
     rollout: Option<RolloutStrategy>,
@@ -169,6 +177,7 @@ impl ApplyArgs {
         self.owners = self.owners.take().or_else(|| definition.owner_names());
         self.namespace = self.namespace.take().or(definition.namespace);
         self.addon = self.addon.or(definition.addon);
+        self.dependencies = definition.depends_on;
         self.rollout = definition.rollout;
         // Flags take precedence: a later entry replaces an earlier one.
         self.policies.splice(0..0, definition.policies);
@@ -238,6 +247,11 @@ impl ApplyArgs {
         }
         spec.placement = self.placement.apply_to(spec.placement)?;
         spec.addon = self.addon.unwrap_or(spec.addon);
+        if let Some(names) = &self.depends_on {
+            spec.depends_on = WorkloadDependency::from_names(names.iter().map(String::as_str));
+        } else if let Some(dependencies) = &self.dependencies {
+            spec.depends_on.clone_from(dependencies);
+        }
         spec.rollout = self.rollout.clone().unwrap_or(spec.rollout);
         let policies = self.policies.iter().cloned().collect();
         spec.policies = spec.policies.with_values(&policies).map_err(|why| {

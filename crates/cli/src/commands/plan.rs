@@ -109,10 +109,10 @@ pub fn describe_force<'c>(codes: impl Iterator<Item = &'c str>) -> &'static str 
     let (decided, rejected): (Vec<&str>, Vec<&str>) =
         codes.partition(|code| catalogue::is_forcible_on_hub(code));
     match (decided.is_empty(), rejected.is_empty()) {
-        (false, true) => "the generated values that are named are replaced",
+        (false, true) => "what these findings hold back is done",
         (true, _) => "the clusters are expected to reject these objects",
         (false, false) => {
-            "the generated values that are named are replaced, and the clusters are expected to reject the other objects"
+            "what some of these findings hold back is done, and the clusters are expected to reject the other objects"
         }
     }
 }

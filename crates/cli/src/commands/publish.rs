@@ -38,8 +38,8 @@ pub struct PublishArgs {
     /// Number of clusters that lose the workload; required if it is more than a fifth of those that have it
     #[arg(long, value_name = "NUMBER")]
     confirm: Option<u32>,
-    /// Publish although clusters rejected the plan with this code, such as G406, or although it replaces generated values
-    /// (G125); may be repeated. Only the codes that are named are forced
+    /// Publish although clusters rejected the plan with this code, such as G406, although it replaces generated values (G125),
+    /// or although other workloads depend on it where it is removed (G313); may be repeated. Only the codes that are named are forced
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
     force: Vec<String>,
     /// Wait until all clusters are Healthy

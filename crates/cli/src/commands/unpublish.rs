@@ -38,12 +38,19 @@ pub struct RemovalArgs {
     /// Abandon unreachable clusters; they complete the removal when they return
     #[arg(long)]
     pub force: bool,
+    /// Remove it although workloads that depend on it run on the same clusters
+    #[arg(long)]
+    pub ignore_dependents: bool,
 }
 
 impl RemovalArgs {
     /// The request with these flags.
     pub fn to_request(&self) -> RemovalOptions {
-        RemovalOptions { deletion: self.orphan.then_some(DeletionPolicy::Orphan), force: self.force }
+        RemovalOptions {
+            deletion: self.orphan.then_some(DeletionPolicy::Orphan),
+            force: self.force,
+            ignore_dependents: self.ignore_dependents,
+        }
     }
 
     /// Waits for the condition, if `--wait` is set.
@@ -115,7 +122,8 @@ mod tests {
     #[test]
     fn s1_23_a_forced_removal_claims_neither_all_clusters_nor_that_orphaned_objects_are_removed() {
         let describe = |force, orphan| {
-            let args = RemovalArgs { wait: true, timeout: "5m".parse().unwrap(), orphan, force };
+            let timeout = "5m".parse().unwrap();
+            let args = RemovalArgs { wait: true, timeout, orphan, force, ignore_dependents: false };
             args.describe_end("web", "3 s")
         };
         assert_eq!(

@@ -6,6 +6,7 @@ mod bulk;
 mod chart_repositories;
 mod charts;
 mod confirmations;
+mod dependencies;
 mod describe;
 mod drift;
 mod facts;

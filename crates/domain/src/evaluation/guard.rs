@@ -144,7 +144,7 @@ pub fn check_overridden_objects(
 /// values that they do not have, limits of namespaces, classes, quotas and nodes, and clusters that are offline. Worst
 /// first; identical findings of several clusters are merged.
 pub fn check_fleet(rendering: &BundleRenderer<'_>, selected: &[&Cluster]) -> Vec<Finding> {
-    let mut findings = fleet::check(rendering.parsed, selected);
+    let mut findings = fleet::check(rendering.parsed, &rendering.spec.depends_on, selected);
     findings.extend(rules::run_cluster_rules(rendering, selected));
     let mut findings = finding::merge_clusters(findings);
     finding::sort_findings(&mut findings);

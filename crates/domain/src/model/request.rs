@@ -60,6 +60,10 @@ impl Default for OverridePut {
     }
 }
 
+const fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
 /// Options for unpublishing or deleting a workload.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema, utoipa::IntoParams), into_params(parameter_in = Query))]
@@ -71,6 +75,10 @@ pub struct RemovalOptions {
     /// Whether to abandon the releases on clusters that can't be reached (S1-23; default false).
     #[cfg_attr(feature = "openapi", param(required = false))]
     pub force: bool,
+    /// Whether to remove it although workloads that depend on it run on the same clusters (G313; default false).
+    #[serde(skip_serializing_if = "is_false")]
+    #[cfg_attr(feature = "openapi", param(required = false))]
+    pub ignore_dependents: bool,
 }
 
 /// Filter and page of an event list, newest first.

@@ -6,6 +6,7 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::kubernetes::id::{OperationId, ProjectId, WorkloadId};
 use crate::kubernetes::labels::Labels;
 use crate::kubernetes::time::Timestamp;
+use crate::model::dependency::WorkloadDependency;
 use crate::model::overrides::Override;
 use crate::model::placement::Placement;
 use crate::model::remote::OnNewCommit;
@@ -41,6 +42,9 @@ pub struct WorkloadSpec {
     /// that join later, and waits for values that a cluster has not reported yet (S4-1).
     #[serde(default, skip_serializing_if = "is_false")]
     pub addon: bool,
+    /// The workloads that have to be operational on a cluster before this one is delivered there; at most 20.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<WorkloadDependency>,
     /// Where the manifests come from.
     #[serde(default)]
     pub source: Source,
@@ -322,6 +326,7 @@ pub fn check(name: &str, spec: &WorkloadSpec) -> Vec<Finding> {
         .extend(name_check::check_object_namespace(&spec.namespace, spec.policies.allow_system_namespaces));
     findings.extend(spec.source.chart().into_iter().flat_map(|source| source.check(name)));
     findings.extend(spec.source.remote().into_iter().flat_map(|source| source.check(name)));
+    findings.extend(crate::model::dependency::check(name, &spec.depends_on));
     findings.extend(check_first_wave(spec));
     findings.extend(crate::model::placement::check(&spec.placement));
     findings.extend(crate::model::overrides::check(&spec.overrides));

@@ -37,7 +37,7 @@ impl Hub {
         let mut tx = self.write_as(actor, UserAction::Deploy).await?;
         let intent = self.lock_deployment(&mut tx, &deployment).await?;
         let effects = if force || intent != Intent::Deleting {
-            let removal = RemovalOptions { force, ..RemovalOptions::default() };
+            let removal = RemovalOptions { force, ignore_dependents: force, ..RemovalOptions::default() };
             self.stage_deletion(&mut tx, actor, &deployment.workload.name, removal).await?.1
         } else {
             self.stage_deletion_retry(&mut tx, actor, &deployment).await?

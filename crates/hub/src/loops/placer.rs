@@ -22,6 +22,7 @@ use crate::{Error, Hub};
 
 mod commit;
 mod decide;
+mod dependents;
 mod failures;
 mod removals;
 

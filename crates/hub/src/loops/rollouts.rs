@@ -7,10 +7,10 @@
 use std::time::Duration;
 
 use domain::event::{EventDetail, EventSubject, NewEvent};
-use domain::release::Release;
+use domain::release::{DesiredRevision, Release, RenderOutcome};
 use domain::rollout::{Admission, Rollout, RolloutEvent, RolloutState, RolloutStep};
 use domain::workload::{Intent, WorkloadHead};
-use domain::{Timestamp, WorkloadId};
+use domain::{ClusterId, Timestamp, WorkloadId};
 use store::Tx;
 use store::queue::ROLLOUTS;
 use tokio_util::sync::CancellationToken;
@@ -107,7 +107,7 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
         let cutoff = pauses.cutoff(now, rollout.strategy.fail_after_millis());
         let tallies = store::rollout::count_waves(&mut tx, &rollout, cutoff).await?;
         let mut step = rollout.reconcile(&tallies, now, &pauses);
-        let has_changed = apply_step(&mut tx, &rollout, &mut step, now, &mut effects).await?;
+        let has_changed = apply_step((hub, now), &mut tx, &rollout, &mut step, &mut effects).await?;
         if rollout.state != before.state && rollout.state == RolloutState::Completed {
             // Removals waited for it.
             store::queue::PLACER.mark(&mut tx, &[id], now).await?;
@@ -149,12 +149,12 @@ async fn load_rollout(tx: &mut Tx, id: WorkloadId) -> Result<Option<(WorkloadHea
 }
 
 /// Applies a step, and adds an event of the clusters that it admits. Returns whether any release was written: then there may
-/// be more to do.
+/// be more to do. One that waits for a workload that its own depends on is not admitted: it is deferred, as one that waits for a value.
 async fn apply_step(
+    (hub, now): (&Hub, Timestamp),
     tx: &mut Tx,
     rollout: &Rollout,
     step: &mut RolloutStep,
-    now: Timestamp,
     effects: &mut CommitEffects,
 ) -> Result<bool, Error> {
     let mut changed: Vec<Release> = Vec::new();
@@ -162,15 +162,29 @@ async fn apply_step(
         let gated = store::rollout::list_gated(tx, rollout, let_go, RELEASES_PER_COMMIT).await?;
         let revision = store::revision::get_existing(tx, rollout.workload, rollout.revision).await?;
         let policies = revision.spec.policies;
+        let clusters: Vec<ClusterId> = gated.iter().map(Release::cluster).collect();
+        let waits = hub.find_waits(tx, &revision.spec.depends_on, &clusters).await?;
+        if !waits.is_empty() {
+            // The placer gates them again. A pass that runs now may have read that the wait is over before they are written.
+            store::queue::PLACER.mark(tx, &[rollout.workload], now).await?;
+        }
+        let mut admitted = 0_u32;
         for mut release in gated {
-            if release.admit(policies.clone(), now) {
+            if let (Some(wait), Some(desired)) = (waits.get(&release.cluster()), release.desired().cloned()) {
+                let outcome = RenderOutcome::Bundle(desired);
+                let next =
+                    DesiredRevision { revision: rollout.revision, outcome, policies: policies.clone() };
+                release.await_dependency(next, wait.as_str(), now);
+                changed.push(release);
+            } else if release.admit(policies.clone(), now) {
+                admitted += 1;
                 effects.changed_clusters.push(release.cluster());
                 changed.push(release);
             }
         }
-        if !changed.is_empty() {
-            let clusters = u32::try_from(changed.len()).unwrap_or(u32::MAX);
-            step.events.push(RolloutEvent::ClustersAdmitted { wave: rollout.current_wave(), clusters });
+        if admitted > 0 {
+            let wave = rollout.current_wave();
+            step.events.push(RolloutEvent::ClustersAdmitted { wave, clusters: admitted });
         }
     }
     if step.end_gates {

@@ -181,6 +181,7 @@ impl Hub {
             return Ok(());
         };
         let (before, was_available) = (release.state(), release.is_available());
+        let message = release.message();
         let was_drifted = release.sync() == SyncStatus::Drifted;
         if let Err(why) = release.apply_report(report, self.clock().now()) {
             tracing::debug!(%cluster, release = %report.release, ?why, "rejected a report");
@@ -195,6 +196,13 @@ impl Hub {
         let has_changed = release.state() != before && release.wave().is_some();
         if has_changed && store::rollout::has_active(tx, release.workload()).await? {
             effects.dirty_rollouts.insert(release.workload());
+        }
+        if release.state() != before
+            || release.is_available() != was_available
+            || release.message() != message
+        {
+            // They wait for it, or show what it waits for itself.
+            self.mark_dependents(tx, release.workload()).await?;
         }
         if release.state().is_gone() {
             // Removes it from the desired state; the placer deletes a workload in deletion once nothing of it is left.

@@ -3,6 +3,7 @@
 use domain::actions;
 use domain::authorization::UserAction;
 use domain::cluster::check_labels;
+use domain::dependency::WorkloadDependency;
 use domain::event::NewEvent;
 use domain::labels::Labels;
 use domain::manifest_work;
@@ -28,6 +29,8 @@ pub struct DraftPatch {
     pub rollout: Option<RolloutStrategy>,
     /// Whether it is an addon.
     pub addon: Option<bool>,
+    /// The workloads that it depends on.
+    pub depends_on: Option<Vec<WorkloadDependency>>,
     /// The policies.
     pub policies: Option<Policies>,
     /// The labels of the workload, which no revision contains.
@@ -49,6 +52,7 @@ impl DraftPatch {
         replace(&mut draft.placement, self.placement);
         replace(&mut draft.rollout, self.rollout);
         replace(&mut draft.addon, self.addon);
+        replace(&mut draft.depends_on, self.depends_on);
         replace(&mut draft.policies, self.policies.map(|policies| policies.with_not_assessed_or(None)));
         replace(&mut workload.labels, self.labels);
         if let Some(owners) = self.owners {

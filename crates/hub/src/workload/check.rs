@@ -1,10 +1,11 @@
 //! Guard rails and placement preview of a draft (S0-14).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use domain::actions::ActionUnavailable;
 use domain::authorization::UserAction;
 use domain::cluster::{Cluster, Connectivity};
+use domain::dependency::HAS_DEPENDENTS;
 use domain::finding;
 use domain::guard::{ClusterSchemas, Exposures};
 use domain::overrides::{check_limits, check_targets, check_work};
@@ -19,16 +20,21 @@ use domain::{ClusterId, Digest, Finding, WorkloadId, guard, rollout};
 use store::Tx;
 
 use super::snapshot::{
-    DraftSnapshot, DraftSource, InstalledReleases, PublishSnapshot, load_present_releases,
+    DraftSnapshot, DraftSource, InstalledReleases, PublishSnapshot, PublishableWorkload,
+    load_present_releases, lost_clusters,
 };
 use super::{CheckResult, PublishContent};
 use crate::blocking::run_blocking;
+use crate::plan::check_findings;
 use crate::report::ReportedSchemas;
 use crate::secret_content::list_marked_charts;
 use crate::{Actor, Error, Hub, placement};
 
 /// Findings of sets of manifests that are merged before those of the next set are added.
 const MERGED_AT_ONCE: usize = 20_000;
+/// How a publish is made that removes the workload from clusters where others depend on it.
+const LOSS_HINT: &str =
+    "Select these clusters again, remove the dependency of those workloads first, or force the code G313.";
 
 /// A workload, and the check of what a publish would store.
 #[derive(Debug, Clone, PartialEq)]
@@ -160,14 +166,40 @@ impl Hub {
         snapshot: PublishSnapshot,
     ) -> Result<(PublishSnapshot, DraftCheck), Error> {
         let schemas = Box::pin(self.load_schemas(&snapshot.draft.schemas)).await?;
-        let (snapshot, found) = run_blocking(move || {
+        let (snapshot, mut found) = run_blocking(move || {
             let mut found = snapshot.draft.run_guard_rails(&schemas);
             found.placement.extend(snapshot.check_changes());
             (snapshot, found)
         })
         .await?;
-        let checked = self.add_exposure_conflicts(Some(snapshot.stored.workload.id), found).await?;
+        let workload = &snapshot.stored.workload;
+        let lost = snapshot.lost_clusters();
+        if !lost.is_empty() {
+            let mut tx = self.read().await?;
+            let workload = (workload.id, workload.name.as_str());
+            found.placement.extend(self.find_dependents(&mut tx, workload, &lost, LOSS_HINT).await?);
+        }
+        let checked = self.add_exposure_conflicts(Some(workload.id), found).await?;
         Ok((snapshot, checked))
+    }
+
+    /// Rejects the publish of a revision that loses clusters where others depend on the workload (G313), as they are in its transaction.
+    pub(super) async fn recheck_dependents(
+        &self,
+        tx: &mut Tx,
+        stored: &PublishableWorkload,
+        decision: &Decision,
+        force: &[String],
+    ) -> Result<(), Error> {
+        if force.iter().any(|code| code == HAS_DEPENDENTS) {
+            return Ok(());
+        }
+        let lost = lost_clusters(&stored.releases, decision);
+        let workload = (stored.workload.id, stored.workload.name.as_str());
+        match self.find_dependents(tx, workload, &lost, LOSS_HINT).await? {
+            Some(finding) => check_findings(&[finding], &BTreeSet::new()).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// Adds conflicts with what other workloads expose on the same clusters (G303, G305, G105): the only read after that of the
@@ -265,6 +297,7 @@ impl DraftSnapshot {
     fn check_placement(&self) -> Vec<Finding> {
         let Self { spec, clusters, groups, decision, .. } = self;
         let mut findings = check_decision(&spec.placement, decision, clusters);
+        findings.extend(self.dependencies.iter().cloned());
         findings.extend(check_targets(&spec.overrides, clusters, &self.selected(), groups));
         findings.extend(rollout::check_fleet(&spec.rollout, &self.targets_in_decision_order(), groups));
         findings

@@ -22,6 +22,7 @@ impl Hub {
         actor.authorize(UserAction::Edit)?;
         let workload = self.build_workload(actor, new).await?;
         let mut tx = self.write_as(actor, UserAction::Edit).await?;
+        self.lock_dependencies(&mut tx, &workload.name, &workload.draft).await?;
         self.check_name_is_free(&mut tx, &workload.name).await?;
         // A draft may name a group that does not exist; one that exists is not deleted before this reference is stored.
         store::group::share_referenced(&mut tx, &workload.draft).await?;

@@ -87,6 +87,9 @@ impl Hub {
             let effects = CommitEffects::with_event(event);
             let effects = effects.with_response(actor, 200, &workload).with_etag(workload.revision);
             let mut tx = self.write_as(actor, UserAction::Edit).await?;
+            if workload.draft.depends_on != before.draft.depends_on {
+                self.lock_dependencies(&mut tx, name, &workload.draft).await?;
+            }
             let is_stored = if has_new_draft {
                 store::workload::update(&mut tx, &workload, before.revision, &actor.name).await?
             } else {
@@ -98,6 +101,7 @@ impl Hub {
             }
         }
         let mut tx = self.write_as(actor, UserAction::Edit).await?;
+        store::dependency::lock_graph(&mut tx).await?;
         // Other edits of the workload wait.
         self.lock_workload_head(&mut tx, name).await?;
         let before = self.load_workload(&mut tx, name).await?;
@@ -106,6 +110,7 @@ impl Hub {
         if workload == before {
             return Ok(workload);
         }
+        self.check_dependencies(&mut tx, name, &workload.draft).await?;
         let event = event.unwrap_or_else(|| edited_event(actor, &before, &workload));
         self.store_edit(tx, actor, workload, event).await
     }
@@ -119,6 +124,7 @@ impl Hub {
         if_match: Option<i64>,
     ) -> Result<Workload, Error> {
         let mut tx = self.write_as(actor, UserAction::Edit).await?;
+        store::dependency::lock_graph(&mut tx).await?;
         let is_mended = self.replace_unreadable_draft(&mut tx, actor, name, edit).await?;
         let before = self.load_workload(&mut tx, name).await?;
         let mut workload = before.clone();
@@ -126,6 +132,7 @@ impl Hub {
         if workload == before && !is_mended {
             return Ok(workload);
         }
+        self.check_dependencies(&mut tx, name, &workload.draft).await?;
         let event = edited_event(actor, &before, &workload);
         self.store_edit(tx, actor, workload, event).await
     }

@@ -97,7 +97,7 @@ impl Hub {
     ) -> Result<PublishResult, Error> {
         let unchanged_since = snapshot.unchanged_since();
         let mut tx = self.write_as(actor, UserAction::Publish).await?;
-        self.lock_references(&mut tx, &snapshot.stored, &snapshot.draft, &options.response).await?;
+        self.lock_references(&mut tx, &snapshot.stored, &snapshot.draft, &options).await?;
         let (mut tx, created) = self.lock_or_insert(tx, actor, &snapshot.stored, &options.content).await?;
         let mut workload = snapshot.stored.workload;
         let name = workload.name.clone();
@@ -209,10 +209,13 @@ impl Hub {
     async fn lock_references(
         &self,
         tx: &mut Tx,
-        PublishableWorkload { workload, is_new, .. }: &PublishableWorkload,
+        stored: &PublishableWorkload,
         DraftSnapshot { spec, decision, .. }: &DraftSnapshot,
-        response: &PublishResponse,
+        PublishOptions { response, force, .. }: &PublishOptions,
     ) -> Result<(), Error> {
+        let PublishableWorkload { workload, is_new, .. } = stored;
+        self.lock_dependencies(tx, &workload.name, spec).await?;
+        self.recheck_dependents(tx, stored, decision, force).await?;
         if matches!(response, PublishResponse::Deployment { .. }) {
             store::group::lock_changes(tx).await?;
         }

@@ -26,6 +26,7 @@ impl Hub {
     ) -> Result<Workload, Error> {
         actor.authorize(UserAction::Edit)?;
         let mut tx = self.write_as(actor, UserAction::Edit).await?;
+        store::dependency::lock_graph(&mut tx).await?;
         let mut workload = self.load_workload(&mut tx, name).await?;
         check_if_match(workload.revision, if_match)?;
         actions::check_edit(&workload)?;
@@ -34,6 +35,7 @@ impl Hub {
             return Ok(workload);
         }
         workload.draft = revision.spec;
+        self.check_dependencies(&mut tx, name, &workload.draft).await?;
         let (detail, subject) =
             (EventDetail::RolledBack { revision: number }, EventSubject::workload(workload.id, name));
         let event = NewEvent::from_detail(detail, &actor.name, subject, self.clock().now());

@@ -4,7 +4,7 @@
 //! Only the exposures of other workloads are read later, because which of them matter is known after rendering, and what a
 //! digest names, which does not change.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use domain::authorization::{UserAction, authorize};
 use domain::cluster::Cluster;
@@ -17,7 +17,7 @@ use domain::role::Role;
 use domain::rollout::{self, WavePreview};
 use domain::secret_content::{ChartMarks, SecretContent, draft_secrets_role};
 use domain::workload::{Revision, Source, Workload, WorkloadSpec};
-use domain::{ClusterId, Digest, WorkloadId, actions};
+use domain::{ClusterId, Digest, Finding, WorkloadId, actions};
 use store::Tx;
 
 use super::publish_content::{ResolvedContent, load_published};
@@ -49,6 +49,8 @@ pub(crate) struct DraftSnapshot {
     pub lost_facts: HashMap<ClusterId, Error>,
     /// The schemas of those of the selected clusters that have reported one. They are read for the check only.
     pub schemas: NamedSchemas,
+    /// Findings about the workloads that it depends on.
+    pub dependencies: Vec<Finding>,
 }
 
 impl DraftSnapshot {
@@ -84,6 +86,18 @@ impl DraftSnapshot {
     pub fn preview_waves(&self) -> Vec<WavePreview> {
         rollout::preview_waves(&self.spec.rollout, &self.targets_in_decision_order(), &self.groups)
     }
+}
+
+/// The clusters of these releases that the decision does not select.
+pub(crate) fn lost_clusters(
+    releases: &HashMap<ClusterId, Release>,
+    decision: &Decision,
+) -> BTreeSet<ClusterId> {
+    let mut lost: BTreeSet<ClusterId> = releases.keys().copied().collect();
+    for evaluation in decision.selected() {
+        lost.remove(&evaluation.cluster);
+    }
+    lost
 }
 
 /// These clusters in the order of the decision.
@@ -155,7 +169,12 @@ impl PublishSnapshot {
         published.map(|revision| revision.number)
     }
 
-    /// The clusters that would lose the workload with this publish.
+    /// The clusters that have the workload and are not selected any more.
+    pub fn lost_clusters(&self) -> BTreeSet<ClusterId> {
+        lost_clusters(&self.stored.releases, &self.draft.decision)
+    }
+
+    /// What the loss of clusters with this publish means for it.
     pub fn blast_radius(&self) -> BlastRadius {
         let current: HashSet<ClusterId> = self.stored.releases.keys().copied().collect();
         let selected = u32::try_from(self.draft.decision.selected().count()).unwrap_or(u32::MAX);
@@ -263,6 +282,8 @@ impl Hub {
             }
         }
         let schemas = self.find_schemas(&mut tx, &selected).await?;
+        let depends_on = (source.name, source.spec.depends_on.as_slice());
+        let dependencies = self.check_draft_dependencies(&mut tx, depends_on, &targets).await?;
         drop(tx);
         hide_values(source.author_role, &mut targets, &mut groups, project.as_mut());
         let (name, mut spec) = (source.name.to_owned(), source.spec);
@@ -290,7 +311,18 @@ impl Hub {
                 unrendered.reserve_replaced(query.replaced, RenderWait::Request).await?
             }
         };
-        Ok(DraftSnapshot { manifests, schemas, name, spec, clusters, groups, decision, targets, lost_facts })
+        Ok(DraftSnapshot {
+            manifests,
+            schemas,
+            name,
+            spec,
+            clusters,
+            groups,
+            decision,
+            targets,
+            lost_facts,
+            dependencies,
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use domain::authorization::UserAction;
 use domain::cluster::Connectivity;
 use domain::event::{EventKind, NewEvent};
 use domain::operation::OperationKind;
+use domain::release::Release;
 use domain::request::RemovalOptions;
 use domain::workload::{Intent, RemovedWorkload, WorkloadHead};
 
@@ -75,6 +76,10 @@ impl Hub {
         let mut effects = CommitEffects::with_event_for_placer(event);
         let why = format!("{} was unpublished from every cluster.", workload.name);
         let releases = store::release::list_all_by_workload(tx, workload.id).await?;
+        if !removal.ignore_dependents {
+            self.check_has_no_dependents(tx, workload, &releases).await?;
+        }
+        self.mark_dependents(tx, workload.id).await?;
         self.close_operations(tx, workload.id, &releases).await?;
         let kind = if intent == Intent::Deleting { OperationKind::Delete } else { OperationKind::Unpublish };
         let request = OperationRequest { workload: workload.id, name: &workload.name, kind, revision: None };
@@ -101,6 +106,22 @@ impl Hub {
         }
         store::queue::PLACER.mark_requested(tx, workload.id, now).await?;
         Ok(effects)
+    }
+
+    /// Rejects the removal of a workload from clusters where others depend on it (G313). These are read in the transaction of the removal.
+    async fn check_has_no_dependents(
+        &self,
+        tx: &mut store::Tx,
+        workload: &WorkloadHead,
+        releases: &[Release],
+    ) -> Result<(), Error> {
+        let present = releases.iter().filter(|release| release.is_present());
+        let lost = present.map(Release::cluster).collect();
+        let hint = "Remove those workloads or their dependency first, or confirm the removal with ignoreDependents (--ignore-dependents), that of a deployment with force.";
+        match self.find_dependents(tx, (workload.id, &workload.name), &lost, hint).await? {
+            Some(finding) => Err(Error::ConfirmationRequired(Box::new(finding))),
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! Rollouts as rows, and the releases of their waves.
 
 use domain::Digest;
+use domain::cluster::Connectivity;
 use domain::health::{Health, HealthStatus};
-use domain::release::{DesiredRevision, Release, RenderOutcome};
+use domain::release::stage::StageReason;
+use domain::release::{DesiredRevision, Reason, Release, ReleaseState, RenderOutcome};
 use domain::rollout::{Admission, Rollout, RolloutAction, RolloutState, RolloutStrategy, Wave, WaveCounts};
 use domain::workload::Policies;
 
@@ -95,6 +97,42 @@ async fn releases_are_counted_by_wave_and_state() {
         assert_eq!(early, [first, WaveCounts { gated: 2, in_transition: 1, ..WaveCounts::default() }]);
         let later = rollout::count_waves(&mut tx, &some_rollout(1), at(500)).await.unwrap();
         assert_eq!((later[0].failing, later[0].recently_failing_since), (1, None));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_release_that_waits_for_another_workload_is_deferred_whatever_its_earlier_revision_does() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 4, 1).await;
+        let mut tx = store.write().await.unwrap();
+        let waiting = |n: u128, status: HealthStatus| {
+            let mut release = some_release(n, 1, n);
+            release.set_wave(Some(0));
+            let health = Health::new(status, "Bad", "It is bad.");
+            release.apply_report(&release_report(&release, health), at(1)).unwrap();
+            let outcome = RenderOutcome::Bundle(Digest::compute(b"next"));
+            let next = DesiredRevision { revision: 2, outcome, policies: Policies::default() };
+            assert!(!release.await_dependency(next, "Waits for db.", at(2)));
+            release
+        };
+        let failing = waiting(1, HealthStatus::Degraded);
+        assert_eq!(failing.state(), ReleaseState::Degraded);
+        let mut silent = waiting(2, HealthStatus::Healthy);
+        silent.set_connectivity(Connectivity::Offline, at(3));
+        assert_eq!(silent.state(), ReleaseState::Unknown);
+        let mut unrendered = some_release(3, 1, 3);
+        unrendered.set_wave(Some(0));
+        let failed = RenderOutcome::Failed(StageReason::new(Reason::RenderFailed, "It can't be rendered."));
+        unrendered.set_desired_revision(2, failed, Policies::default(), at(2));
+        let mut delivered = gated_release(4, 2, 1);
+        assert!(delivered.admit(Policies::default(), at(3)));
+        let bad = Health::new(HealthStatus::Degraded, "Bad", "It is bad.");
+        delivered.apply_report(&release_report(&delivered, bad), at(4)).unwrap();
+        release::insert_many(&mut tx, &[failing, silent, unrendered, delivered]).await.unwrap();
+        let counts = rollout::count_waves(&mut tx, &some_rollout(2), at(9)).await.unwrap();
+        let first = WaveCounts { deferred: 2, failing: 1, ..WaveCounts::default() };
+        assert_eq!(counts, [first, WaveCounts { failing: 1, ..WaveCounts::default() }]);
     })
     .await;
 }

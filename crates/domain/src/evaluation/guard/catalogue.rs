@@ -45,7 +45,7 @@ impl GuardRail {
 }
 
 /// The codes of checks of the hub that hold a publish until a person decides. What they find can be rendered and applied.
-const FORCIBLE_ON_HUB: [&str; 1] = ["G125"];
+const FORCIBLE_ON_HUB: [&str; 2] = ["G125", "G313"];
 
 /// Whether findings of the hub with this code hold a publish only until it is forced.
 pub fn is_forcible_on_hub(code: &str) -> bool {
@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(codes_to_force(&[immutable, unconfirmed]), None);
         assert_eq!(codes_to_force(&[noted]), Some(Vec::new()));
         let all: Vec<&str> = forcible_codes().collect();
-        assert_eq!(all, ["G108", "G125", "G401", "G403", "G404", "G406", "G407", "G409", "G410"]);
+        assert_eq!(all, ["G108", "G125", "G313", "G401", "G403", "G404", "G406", "G407", "G409", "G410"]);
     }
 
     #[test]

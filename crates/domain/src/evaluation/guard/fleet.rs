@@ -10,6 +10,7 @@ use super::api_versions;
 use super::rule_context::items;
 use crate::model::cluster::facts::parse_minor_version;
 use crate::model::cluster::{Cluster, Connectivity};
+use crate::model::dependency::WorkloadDependency;
 use crate::text::finding::{Finding, Severity};
 use crate::text::manifest::{Manifest, ParsedManifests};
 
@@ -19,8 +20,34 @@ type GroupVersionKind = (String, String, String);
 /// The code of the finding that the placement selects no cluster.
 pub const NO_CLUSTER_SELECTED: &str = "G501";
 
+/// The API groups of Kubernetes itself with a dot in their name. No workload brings a kind of them.
+const BUILT_IN_GROUPS: [&str; 18] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
+
 /// Runs all checks of this module.
-pub(super) fn check(parsed: &ParsedManifests, selected: &[&Cluster]) -> Vec<Finding> {
+pub(super) fn check(
+    parsed: &ParsedManifests,
+    dependencies: &[WorkloadDependency],
+    selected: &[&Cluster],
+) -> Vec<Finding> {
     if selected.is_empty() {
         return vec![no_cluster_selected()];
     }
@@ -31,11 +58,10 @@ pub(super) fn check(parsed: &ParsedManifests, selected: &[&Cluster]) -> Vec<Find
             continue;
         }
         for (issue, clusters) in api_issues(&kind, selected) {
-            findings.extend(
-                manifests
-                    .iter()
-                    .map(|manifest| issue_finding(issue, &kind, manifest).with_clusters(clusters.clone())),
-            );
+            findings.extend(manifests.iter().map(|manifest| {
+                let finding = issue_finding(issue, &kind, manifest);
+                accept_later_kind(finding, issue, &kind, dependencies).with_clusters(clusters.clone())
+            }));
         }
     }
     findings.extend(unreported_clusters(selected));
@@ -174,6 +200,28 @@ fn issue_finding(issue: ApiIssue, (group, version, kind): &GroupVersionKind, man
         .with_object(name.to_string())
         .with_path("/apiVersion")
         .with_location(Some(manifest.location_of("/apiVersion")))
+}
+
+/// A kind that is not one of Kubernetes itself may be brought by a workload that this one depends on, which is operational on every
+/// cluster before this one is delivered there: only a warning, because the agent checks it again before it applies.
+fn accept_later_kind(
+    finding: Finding,
+    issue: ApiIssue,
+    (group, version, kind): &GroupVersionKind,
+    dependencies: &[WorkloadDependency],
+) -> Finding {
+    let is_built_in = !group.contains('.') || BUILT_IN_GROUPS.contains(&group.as_str());
+    if issue != ApiIssue::NotServed || dependencies.is_empty() || is_built_in {
+        return finding;
+    }
+    let names: Vec<&str> = dependencies.iter().map(|one| &*one.workload).collect();
+    let message = format!(
+        "These clusters do not serve {group}/{version} {kind} yet. What the workload depends on is delivered there before and has to bring it: {}.",
+        names.join(", ")
+    );
+    let hint =
+        "No action is needed if one of the dependencies brings it; otherwise the agent waits for the kind.";
+    Finding { severity: Severity::Warning, message, hint: hint.to_owned(), ..finding }
 }
 
 fn sorted_names(clusters: impl Iterator<Item = impl AsRef<str>>) -> Vec<String> {

@@ -85,6 +85,7 @@ pub fn list_spec_parts(spec: &WorkloadSpec) -> Vec<SpecPart> {
         SpecPart { part: "source", text: source },
         SpecPart { part: "values", text: values },
         SpecPart { part: "namespace", text: format!("{}\n", spec.namespace) },
+        yaml("dependsOn", serde_json::to_value(&spec.depends_on)),
         yaml("placement", serde_json::to_value(&spec.placement)),
         yaml("overrides", serde_json::to_value(&spec.overrides)),
         yaml("rollout", serde_json::to_value(&spec.rollout)),
@@ -143,6 +144,7 @@ fn settings_value(spec: &WorkloadSpec) -> Value {
     json!({
         "namespace": spec.namespace,
         "addon": spec.addon,
+        "dependsOn": spec.depends_on,
         "placement": spec.placement,
         "overrides": overrides,
         "rollout": spec.rollout,

@@ -100,14 +100,16 @@ pub fn list_causes(release: &Release, resources: &[ResourceStatus]) -> Vec<Incid
     let blocked = stage.and_then(|stage| Some((stage.name, stage.state.reason()?)));
     // A stage before the objects run explains more than their health, which is that of an earlier bundle.
     let is_before_pods = blocked.is_some_and(|(name, _)| name < StageName::ImagesPulled);
+    // What the next revision waits for is no cause: what fails is the earlier one.
+    let is_waiting = release.is_gated() || release.is_awaiting_dependency();
     let mut causes = Vec::new();
-    if let Some((_, reason)) = blocked.filter(|_| is_before_pods && !release.is_gated()) {
+    if let Some((_, reason)) = blocked.filter(|_| is_before_pods && !is_waiting) {
         causes.push(stage_cause(reason, resources));
     }
     causes.extend(resources.iter().flat_map(resource_causes));
     if causes.is_empty() {
         causes.push(match blocked {
-            Some((_, reason)) if !release.is_gated() => stage_cause(reason, resources),
+            Some((_, reason)) if !is_waiting => stage_cause(reason, resources),
             _ => IncidentCause::new(&release.health().reason, None, &release.message(), ""),
         });
     }

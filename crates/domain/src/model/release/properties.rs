@@ -23,6 +23,10 @@ enum ReleaseEvent {
         bundle: u8,
         drift: DriftPolicy,
     },
+    Await {
+        bundle: u8,
+        drift: DriftPolicy,
+    },
     Admit(DriftPolicy),
     AbortRollout,
     Remove(DeletionPolicy),
@@ -96,6 +100,7 @@ fn any_event() -> impl Strategy<Value = ReleaseEvent> {
         3 => (0..3_u8, drift.clone()).prop_map(|(bundle, drift)| ReleaseEvent::Target { bundle, drift }),
         1 => Just(ReleaseEvent::TargetWithoutBundle),
         2 => (0..3_u8, drift.clone()).prop_map(|(bundle, drift)| ReleaseEvent::Gate { bundle, drift }),
+        2 => (0..3_u8, drift.clone()).prop_map(|(bundle, drift)| ReleaseEvent::Await { bundle, drift }),
         1 => drift.prop_map(ReleaseEvent::Admit),
         1 => Just(ReleaseEvent::AbortRollout),
         2 => deletion.prop_map(ReleaseEvent::Remove),
@@ -134,6 +139,14 @@ fn apply_event(release: &mut Release, event: &ReleaseEvent, now: Timestamp) {
                 policies: policies(*drift),
             };
             release.gate_revision(next, "Waits for wave 2.", now);
+        }
+        ReleaseEvent::Await { bundle: to, drift } => {
+            let next = DesiredRevision {
+                revision: u32::from(*to),
+                outcome: RenderOutcome::Bundle(bundle(*to)),
+                policies: policies(*drift),
+            };
+            release.await_dependency(next, "Waits for db on east.", now);
         }
         ReleaseEvent::Admit(drift) => {
             release.admit(policies(*drift), now);
@@ -270,7 +283,10 @@ proptest! {
         run_history(&history, |before, event, _, after| {
             let targeted = matches!(
                 event,
-                ReleaseEvent::Target { .. } | ReleaseEvent::TargetWithoutBundle | ReleaseEvent::Gate { .. }
+                ReleaseEvent::Target { .. }
+                    | ReleaseEvent::TargetWithoutBundle
+                    | ReleaseEvent::Gate { .. }
+                    | ReleaseEvent::Await { .. }
             );
             if before.last_known_state().is_gone() && !targeted {
                 prop_assert_eq!(&after.goal, &before.goal);

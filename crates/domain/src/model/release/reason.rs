@@ -43,6 +43,8 @@ reasons! {
     RenderFailed,
     /// The rollout has not admitted the wave of the cluster.
     WaitingForWave,
+    /// A workload that it depends on is not operational on the cluster.
+    WaitingForDependency,
     /// The rollout was aborted before it admitted the cluster.
     RolloutAborted,
     /// The bundle cannot be fetched yet.

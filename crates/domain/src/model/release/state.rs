@@ -158,7 +158,7 @@ impl Release {
             return ReleaseState::Blocked;
         }
         match (stage.name, &stage.state) {
-            (StageName::Released, _) if self.gate != Gate::Open => self.gated_state(),
+            (StageName::Released, _) if self.is_held_back() => self.gated_state(),
             // Every stage of the agent is finished, and another bundle than the released one is applied.
             (StageName::Confirmed, _) if self.applied != self.released => ReleaseState::Stale,
             (StageName::ImagesPulled | StageName::Operational | StageName::Confirmed, state) => {
@@ -177,7 +177,12 @@ impl Release {
         }
     }
 
-    /// The state while the gate is not open. Failures and drift of what is running take precedence.
+    /// Whether its desired bundle is rendered and may not be applied yet, so that an earlier one may run.
+    fn is_held_back(&self) -> bool {
+        self.gate != Gate::Open || self.is_awaiting_dependency()
+    }
+
+    /// The state while the desired bundle is held back. Failures and drift of what is running take precedence.
     fn gated_state(&self) -> ReleaseState {
         match self.running_state() {
             Some(running) if running.is_failing() || running == ReleaseState::Drifted => running,
@@ -272,9 +277,9 @@ impl Release {
             }
             _ => {}
         }
-        // While it is gated, a failure of what is running takes precedence over the gate.
+        // While it is held back, a failure of what is running takes precedence over what it waits for.
         let skipped =
-            (self.gate != Gate::Open && self.present_state().is_failing()).then_some(StageName::Released);
+            (self.is_held_back() && self.present_state().is_failing()).then_some(StageName::Released);
         let mut stages = self.stages.iter().filter(|stage| !stage.state.is_finished());
         match stages.find(|stage| Some(stage.name) != skipped).map(|stage| (stage.name, &stage.state)) {
             Some((_, StageState::Waiting(reason) | StageState::Failed(reason))) => reason.text().to_owned(),

@@ -10,6 +10,8 @@ use crate::model::health::Health;
 use crate::model::policy::{DeletionPolicy, Policies};
 use crate::model::report::{DesiredPhase, DesiredRelease, ReleaseReport};
 
+mod dependencies;
+
 /// Why a report was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportRejected {

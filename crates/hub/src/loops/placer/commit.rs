@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 
 use domain::event::{EventDetail, EventKind, EventSubject, NewEvent};
 use domain::placement::Decision;
-use domain::release::{DesiredRevision, Release, ReleaseGoal, StageName};
+use domain::release::{DesiredRevision, Release, ReleaseGoal};
 use domain::rollout::format_wave;
-use domain::workload::{Intent, WorkloadHead};
-use domain::{ClusterId, Digest, ReleaseId, Severity};
+use domain::workload::Intent;
+use domain::{ClusterId, Digest, ReleaseId};
 use store::Tx;
 use store::queue::PLACER;
 use store::retained_cluster::RetainedClusters;
 
 use super::decide::PlacementOutcome;
+use super::dependents::mark_dependents;
 use super::removals::ReleaseRemoval;
 use super::{CLAIM_MILLIS, PlacerClaim};
 use crate::failpoint::failpoint;
@@ -21,10 +22,12 @@ use crate::hub::CommitEffects;
 use crate::render::ReleaseTarget;
 use crate::{Error, Hub};
 
+mod rendering_changes;
+
+use rendering_changes::RenderingChanges;
+
 /// Maximum clusters written in one transaction.
 const RELEASES_PER_COMMIT: usize = 200;
-/// Maximum characters of a reason in an event.
-const MAX_REASON_CHARS: usize = 400;
 /// Maximum clusters of a workload that shares a transaction with others.
 const MAX_BATCHED_CLUSTERS: usize = 16;
 
@@ -50,7 +53,11 @@ pub(super) async fn commit_workload(
         // row is written last, as with a settlement: rows of queues are locked after releases.
         let lease_until = hub.clock().now().plus_millis(CLAIM_MILLIS);
         PLACER.extend(&mut tx, (claim.workload, claim.epoch), lease_until).await?;
+        let has_changed = effects.has_changes();
         hub.commit(tx, effects).await?;
+        if has_changed {
+            mark_dependents(hub, &[&outcome]).await;
+        }
         targets = rest;
     }
     outcome.targets = targets;
@@ -77,8 +84,13 @@ pub(super) async fn commit_batch(hub: &Hub, all: &[(PlacerClaim, PlacementOutcom
         }
     }
     failpoint("placer.before_commit");
+    let has_changed = effects.has_changes();
     hub.commit(tx, effects).await?;
     failpoint("placer.after_commit");
+    if has_changed {
+        let outcomes: Vec<&PlacementOutcome> = all.iter().map(|(_, outcome)| outcome).collect();
+        mark_dependents(hub, &outcomes).await;
+    }
     Ok(())
 }
 
@@ -174,69 +186,14 @@ async fn write_targets(
     effects: &mut CommitEffects,
 ) -> Result<(), Error> {
     let mut changes = RenderingChanges::default();
+    let clusters: Vec<ClusterId> = targets.iter().map(|target| target.cluster).collect();
+    let waits = hub.find_waits(tx, &outcome.depends_on, &clusters).await?;
     for target in targets {
+        let target = (target, waits.get(&target.cluster));
         write_target(hub, tx, outcome, target, (effects, &mut changes)).await?;
     }
     effects.events.extend(changes.into_events(&outcome.workload));
     write_exposures(tx, outcome, targets).await
-}
-
-/// How many releases stopped at their rendering in this transaction, or continued after it. The cluster reports neither, so
-/// without an event open pages would show the state of before.
-#[derive(Default)]
-struct RenderingChanges {
-    stopped: u32,
-    resumed: u32,
-    /// Why one of them stopped.
-    reason: String,
-    /// How many would be rendered differently now, because the facts of their clusters changed.
-    outdated: u32,
-    /// Why one of them would.
-    notice: String,
-}
-
-impl RenderingChanges {
-    fn record(&mut self, before: &Release, after: &Release) {
-        let reason = |release: &Release| release.stages().get(StageName::Rendered).state.reason().cloned();
-        match (reason(before), reason(after)) {
-            (None, Some(reason)) => {
-                self.stopped += 1;
-                reason.text().clone_into(&mut self.reason);
-            }
-            (Some(_), None) => self.resumed += 1,
-            _ => {}
-        }
-        if before.facts_notice().is_empty() && !after.facts_notice().is_empty() {
-            self.outdated += 1;
-            after.facts_notice().clone_into(&mut self.notice);
-        }
-    }
-
-    fn into_events(self, workload: &WorkloadHead) -> impl Iterator<Item = NewEvent> {
-        let outdated = (self.outdated > 0).then(|| {
-            let notice: String = self.notice.chars().take(MAX_REASON_CHARS).collect();
-            let plural = if self.outdated == 1 { "" } else { "s" };
-            let message = format!("{} on {} cluster{plural}: {notice}", workload.name, self.outdated);
-            NewEvent::new(EventKind::ReleaseChanged, "flotilla", message)
-                .with_workload(workload.id, &workload.name)
-        });
-        self.into_event(workload).into_iter().chain(outdated)
-    }
-
-    fn into_event(self, workload: &WorkloadHead) -> Option<NewEvent> {
-        let clusters = |count: u32| format!("{count} cluster{}", if count == 1 { "" } else { "s" });
-        let name = &workload.name;
-        let (severity, message) = match (self.stopped, self.resumed) {
-            (0, 0) => return None,
-            (0, resumed) => (Severity::Note, format!("{name} is rendered again for {}.", clusters(resumed))),
-            (stopped, _) => {
-                let reason: String = self.reason.chars().take(MAX_REASON_CHARS).collect();
-                (Severity::Warning, format!("{name} is not rendered for {}: {reason}", clusters(stopped)))
-            }
-        };
-        let event = NewEvent::new(EventKind::ReleaseChanged, "flotilla", message);
-        Some(NewEvent { severity, ..event.with_workload(workload.id, name) })
-    }
 }
 
 /// Writes in the order of cluster ids, as a publish of the same workload does, so that the two can't deadlock.
@@ -259,7 +216,7 @@ async fn write_target(
     hub: &Hub,
     tx: &mut Tx,
     outcome: &PlacementOutcome,
-    target: &ReleaseTarget,
+    (target, wait): (&ReleaseTarget, Option<&String>),
     (effects, changes): (&mut CommitEffects, &mut RenderingChanges),
 ) -> Result<(), Error> {
     let now = hub.clock().now();
@@ -274,8 +231,13 @@ async fn write_target(
     let is_admitted = release.released_revision() == Some(target.revision);
     release.set_wave(target.wave);
     let (revision, rendered, policies) = (target.revision, target.rendered.clone(), target.policies.clone());
-    let is_changed = match target.wave {
-        Some(wave) if !is_admitted => release.gate_revision(
+    let is_changed = match (wait, target.wave) {
+        (Some(wait), _) => release.await_dependency(
+            DesiredRevision { revision, outcome: rendered, policies },
+            wait.as_str(),
+            now,
+        ),
+        (None, Some(wave)) if !is_admitted => release.gate_revision(
             DesiredRevision { revision, outcome: rendered, policies },
             wave_message(outcome, wave),
             now,
@@ -285,7 +247,11 @@ async fn write_target(
     if is_changed {
         effects.changed_clusters.push(target.cluster);
     }
-    let facts = target.facts.as_ref().map(|facts| facts.digest.clone());
+    // While its revision waits for another workload, that one may add kinds to the facts: it is rendered with those of its delivery.
+    let is_undelivered =
+        release.is_awaiting_dependency() && release.released_revision() != Some(target.revision);
+    let facts = target.facts.as_ref().filter(|_| !is_undelivered);
+    let facts = facts.map(|facts| facts.digest.clone());
     release.record_rendered_facts(facts, target.comparison.clone());
     changes.record(&before, &release);
     if matches!(before.goal(), ReleaseGoal::Abandoned { .. }) && release.is_present() {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use domain::cluster::Cluster;
+use domain::dependency::WorkloadDependency;
 use domain::operation::OperationTarget;
 use domain::placement::{self, ClusterGroup, Decision, DecisionTrigger, PendingRemoval};
 use domain::project::Project;
@@ -35,6 +36,8 @@ pub(super) struct PlacementOutcome {
     pub waves: Vec<String>,
     /// Releases that have a wave and whose cluster is no longer selected.
     pub deselected: Vec<ReleaseId>,
+    /// The workloads that have to be operational on a cluster before this one is delivered there.
+    pub depends_on: Vec<WorkloadDependency>,
     /// The selected clusters.
     pub targets: Vec<ReleaseTarget>,
     /// Digests of the inputs of the renderings of its chart.
@@ -131,7 +134,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
         &mut decision,
         now,
     );
-    let number = Some(revision.number);
+    let (number, depends_on) = (Some(revision.number), revision.spec.depends_on.clone());
     let waves = releases.iter().filter(|release| release.revision() == number);
     let waves = waves.filter_map(|release| Some((release.cluster(), release.wave()?))).collect();
     let installed = InstalledReleases::of(present_releases(&releases));
@@ -158,6 +161,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
         decision,
         waves: names,
         deselected,
+        depends_on,
         targets,
         chart_inputs,
         helm_versions,
@@ -252,6 +256,7 @@ fn unpublished_outcome(workload: WorkloadHead, releases: &[Release]) -> Placemen
         decision: None,
         waves: Vec::new(),
         deselected: Vec::new(),
+        depends_on: Vec::new(),
         targets: Vec::new(),
         chart_inputs: Vec::new(),
         helm_versions: BTreeSet::new(),

@@ -7,6 +7,7 @@ use super::race::Race;
 mod charts;
 mod clusters;
 mod deletions;
+mod dependencies;
 mod exposures;
 mod groups;
 mod names;
@@ -28,7 +29,7 @@ pub const FIRST: RaceScenario =
     RaceScenario { name: "setup-token", run: |race| Box::pin(users::use_setup_token_once(race)) };
 
 /// Those of every round.
-pub const ALL: [RaceScenario; 22] = [
+pub const ALL: [RaceScenario; 23] = [
     RaceScenario { name: "names", run: |race| Box::pin(names::use_names_once(race)) },
     RaceScenario { name: "repository-urls", run: |race| Box::pin(names::use_repository_urls_once(race)) },
     RaceScenario { name: "deleted-group", run: |race| Box::pin(groups::delete_group_of_revision(race)) },
@@ -41,6 +42,7 @@ pub const ALL: [RaceScenario; 22] = [
     RaceScenario { name: "deleted-repository", run: |race| Box::pin(charts::delete_repository_in_use(race)) },
     RaceScenario { name: "object-revisions", run: |race| Box::pin(revisions::change_once(race)) },
     RaceScenario { name: "deletions", run: |race| Box::pin(deletions::delete_once(race)) },
+    RaceScenario { name: "dependency-cycles", run: |race| Box::pin(dependencies::close_no_cycle(race)) },
     RaceScenario { name: "draft-publishes", run: |race| Box::pin(revisions::publish_once(race)) },
     RaceScenario { name: "workload-intent", run: |race| Box::pin(revisions::change_intent(race)) },
     RaceScenario { name: "deleted-cluster", run: |race| Box::pin(clusters::delete_cluster_in_use(race)) },

@@ -1,7 +1,7 @@
 //! G3xx: Services, routes, and relations between objects.
 
 use super::GuardRail;
-use super::Scope::{Fleet, Static};
+use super::Scope::{Fleet, Publish, Static, Verb};
 use crate::text::finding::Severity::{Error, Warning};
 
 pub(super) const RAILS: &[GuardRail] = &[
@@ -81,5 +81,19 @@ pub(super) const RAILS: &[GuardRail] = &[
         severities: &[(Static, &[Warning])],
         finds: "A webhook with failurePolicy Fail is called before the pods that serve it can be created.",
         fix: "Exclude its namespace with namespaceSelector, or write \"failurePolicy: Ignore\".",
+    },
+    GuardRail {
+        code: "G312",
+        title: "Dependencies between workloads",
+        severities: &[(Static, &[Error]), (Fleet, &[Error, Warning]), (Verb, &[Error])],
+        finds: "A workload depends on itself, also by way of others, on too many or on one twice; a warning if one that it depends on does not exist, is not published or is not placed on a selected cluster, which waits for it.",
+        fix: "Remove one of the dependencies, or publish and place the workload that it depends on.",
+    },
+    GuardRail {
+        code: "G313",
+        title: "Other workloads depend on it",
+        severities: &[(Publish, &[Error]), (Verb, &[Error])],
+        finds: "A publish, an unpublish or a deletion removes the workload from clusters on which published workloads depend on it; it is held until it is confirmed.",
+        fix: "Remove the dependency or those workloads first, force the code of the publish, or remove it with ignoreDependents.",
     },
 ];

@@ -9,8 +9,8 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G401",
         title: "Kind not served",
         severities: &[(Fleet, &[Error, Warning]), (Agent, &[Error])],
-        finds: "A selected cluster does not serve the API version and kind of an object, or has not reported its APIs yet.",
-        fix: "Install the API, add its CustomResourceDefinition to the workload, or exclude these clusters.",
+        finds: "A selected cluster does not serve the API version and kind of an object, or has not reported its APIs yet; a warning if the workload depends on others, one of which may bring the kind.",
+        fix: "Install the API, add its CustomResourceDefinition to the workload, depend on the workload that brings it, or exclude these clusters.",
     },
     GuardRail {
         code: "G402",

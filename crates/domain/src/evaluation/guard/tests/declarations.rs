@@ -14,6 +14,7 @@ use crate::model::chart::ChartSource;
 use crate::model::cluster::{
     ApiResource, ClusterFacts, ClusterKind, HelmReleaseFacts, NamespaceFacts, NodePool, Quota,
 };
+use crate::model::dependency::WorkloadDependency;
 use crate::model::policy::HelmReleasePolicy;
 use crate::model::remote::RemoteSource;
 use crate::model::workload::Source;
@@ -147,7 +148,9 @@ fn the_static_checks_of_manifests_emit_exactly_the_declared_severities() {
                 spec: {deleteOption: {propagationPolicy: Orphan}}\n";
     let files = vec![SourceFile { name: "work.yaml".into(), text: text.into() }];
     let enveloped = WorkloadSpec { source: Source::Yaml { files }, ..spec(true) };
-    for other in [charted, in_git, enveloped] {
+    let depends_on = vec![WorkloadDependency::new("shop")];
+    let dependent = WorkloadSpec { depends_on, ..spec(true) };
+    for other in [charted, in_git, enveloped, dependent] {
         let schemas = ClusterSchemas::from_schema(builtin);
         let findings = check_static_with(&schemas, "shop", &other, &ParsedManifests::default());
         assert_eq!(find_undeclared(&findings, Scope::Static), None);

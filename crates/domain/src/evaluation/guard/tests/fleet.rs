@@ -4,6 +4,7 @@ use super::*;
 use crate::kubernetes::id::ClusterId;
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::{ApiResource, ClusterFacts, ClusterKind, Connectivity};
+use crate::model::dependency::WorkloadDependency;
 use crate::text::source_file::SourceFile;
 
 fn cluster(name: &str, version: &str, apis: &[(&str, &str, &str)]) -> Cluster {
@@ -97,6 +98,34 @@ fn g402_a_removed_version_is_an_error_with_its_replacement() {
     );
     let new = check_clusters(&BUDGET.replace("v1beta1", "v1"), &[cluster("a", "v1.20.0", &[])]);
     assert!(new[0].message.contains("was added in Kubernetes 1.21"), "{new:?}");
+}
+
+#[test]
+fn g401_a_kind_that_a_dependency_may_bring_is_a_warning_and_one_of_kubernetes_is_not() {
+    let check = |text: &str, dependencies: &[&str]| {
+        let files = [SourceFile { name: "a.yaml".into(), text: text.into() }];
+        let depends_on = dependencies.iter().copied().map(WorkloadDependency::new).collect();
+        let spec = WorkloadSpec { depends_on, ..WorkloadSpec::default() };
+        let parsed = crate::text::manifest::parse(&files);
+        let rendering = BundleRenderer {
+            workload: "shop",
+            revision: 1,
+            spec: &spec,
+            parsed: &parsed,
+            groups: &[],
+            targets: &[],
+        };
+        let findings = check_fleet(&rendering, &[&cluster("a", "v1.33.4", &[POD])]);
+        findings.into_iter().find(|finding| finding.code == "G401").unwrap()
+    };
+    assert!(check(PLANET, &[]).is_blocking());
+    let accepted = check(PLANET, &["planets"]);
+    assert_eq!(accepted.severity, Severity::Warning);
+    assert!(accepted.message.ends_with("has to bring it: planets."), "{}", accepted.message);
+    for kind in ["apps/v1\nkind: Deploymint", "networking.k8s.io/v1\nkind: Ingres"] {
+        let slip = format!("apiVersion: {kind}\nmetadata: {{name: d}}\n");
+        assert!(check(&slip, &["planets"]).is_blocking(), "{kind}");
+    }
 }
 
 #[test]

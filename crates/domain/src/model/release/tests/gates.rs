@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod dependencies;
+
 const WAVE: &str = "Waits for wave 2 of 2 (rest).";
 
 /// The second revision, rendered as this bundle.
