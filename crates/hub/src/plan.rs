@@ -56,8 +56,8 @@ impl Hub {
         let mut tx = self.read().await?;
         let candidate = self.load_publishable(&mut tx, name, options).await?;
         let workload = candidate.stored.workload.id;
-        let snapshot = self.load_publish_snapshot(tx, candidate).await?;
-        let (snapshot, checked) = self.check_publish_snapshot(snapshot).await?;
+        let snapshot = Box::pin(self.load_publish_snapshot(tx, candidate)).await?;
+        let (snapshot, checked) = Box::pin(self.check_publish_snapshot(snapshot)).await?;
         if !checked.can_render {
             return Err(Error::Invalid(checked.findings));
         }
