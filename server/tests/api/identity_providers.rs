@@ -228,6 +228,7 @@ async fn no_session_starts_with_a_token_or_groups_that_are_not_right() {
         (json!({"groups": null, "_claim_names": {"groups": "src1"}}), "tooManyGroups"),
         (json!({"preferred_username": "@"}), "invalidName"),
         (json!({"preferred_username": "ada"}), "nameTaken"),
+        (json!({"preferred_username": "Flotilla@example.com"}), "nameTaken"),
     ] {
         test.openid.change(|answers| answers.claims = claims.clone());
         assert_eq!(failure(&test.sign_in_with(|query| query).await), expected, "{claims}");
