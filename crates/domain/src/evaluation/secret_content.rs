@@ -17,7 +17,7 @@ use crate::model::page::Page;
 use crate::model::placement::{ClusterGroup, FeatureStatus, GroupView};
 use crate::model::project::Project;
 use crate::model::release::{DesiredValues, ReleaseDetails, ReleaseView};
-use crate::model::report::DriftedField;
+use crate::model::report::{DriftedField, ResourceStatus};
 use crate::model::role::Role;
 use crate::model::source::Source;
 use crate::model::values::{EffectiveValues, ValuesLayer};
@@ -283,10 +283,7 @@ impl SecretContent for DriftItem {
 
 impl SecretContent for ReleaseView {
     fn hide_secrets(&mut self, role: Role, _: &ChartMarks) {
-        for resource in &mut self.resources {
-            let hides_named = role < draft_secrets_role();
-            hide_drifted_fields(&resource.object, &mut resource.drifted_fields, hides_named);
-        }
+        self.resources.iter_mut().for_each(|resource| hide_in_resource(resource, role));
     }
 }
 
@@ -299,6 +296,15 @@ impl SecretContent for ReleaseDetails {
                 hide_live_value(&field.object, &field.path, role < draft_secrets_role(), value);
             }
         }
+    }
+}
+
+fn hide_in_resource(resource: &mut ResourceStatus, role: Role) {
+    let hides_named = role < draft_secrets_role();
+    hide_drifted_fields(&resource.object, &mut resource.drifted_fields, hides_named);
+    // An agent of an earlier version reports values of Secrets.
+    for feedback in resource.feedback.iter_mut().filter(|feedback| !feedback.value.is_null()) {
+        hide_live_value(&resource.object, &feedback.name, hides_named, &mut feedback.value);
     }
 }
 
@@ -376,6 +382,7 @@ mod tests {
 
     use super::*;
     use crate::model::chart::ChartSource;
+    use crate::model::policy::Feedback;
     use crate::model::values::{ValueProvenance, ValueSetting};
 
     fn chart(values: &str) -> Source {
@@ -424,6 +431,26 @@ mod tests {
             assert_eq!(text.contains("hunter2"), *role == Role::Admin, "{role}: {text}");
             assert_eq!(text.contains("swordfish"), *role >= Role::Editor, "{role}: {text}");
             assert!(text.contains("\"host\":\"db\""), "{text}");
+        }
+    }
+
+    #[test]
+    fn feedback_of_a_secret_that_an_earlier_agent_reports_is_shown_to_nobody() {
+        let feedback =
+            |name: &str| Feedback { name: name.into(), value: json!("hunter2"), ..Feedback::default() };
+        let resource = |kind: &str| ResourceStatus {
+            object: ObjectRef { kind: kind.into(), ..ObjectRef::default() },
+            feedback: vec![feedback("value"), feedback("dbPassword")],
+            ..ResourceStatus::default()
+        };
+        for role in Role::ALL {
+            let hidden = |kind: &str| {
+                let mut shown = resource(kind);
+                hide_in_resource(&mut shown, *role);
+                shown.feedback.iter().filter(|one| one.value == HIDDEN_VALUE).count()
+            };
+            let of_settings = usize::from(*role < Role::Editor);
+            assert_eq!((hidden("Secret"), hidden("ConfigMap")), (2, of_settings), "{role}");
         }
     }
 }
