@@ -45,7 +45,7 @@ pub async fn releases_read(
     use crate::components::StateGroup;
     use crate::host;
     use domain::page::ListQuery;
-    let hub = host::hub_for_reader()?;
+    let (hub, actor) = (host::hub()?, host::actor()?);
     let query = ListQuery { state: StateGroup::state_filter(&group), cursor, ..ListQuery::default() };
     let page = host::into_app_result(hub.list_releases(&name, &query).await)?;
     let open = match open.as_str() {
@@ -53,12 +53,12 @@ pub async fn releases_read(
         // Releases are sorted worst first. A failing release is opened by default.
         "" if group.is_empty() && query.cursor.is_none() => match page.items.first() {
             Some(worst) if StateGroup::from_state(worst.state) == StateGroup::Failing => {
-                load_open_release(&hub, &name, &worst.cluster_name).await?
+                load_open_release((&hub, &actor), &name, &worst.cluster_name).await?
             }
             _ => None,
         },
         "" => None,
-        cluster => load_open_release(&hub, &name, cluster).await?,
+        cluster => load_open_release((&hub, &actor), &name, cluster).await?,
     };
     let mut shown = page.items.clone();
     shown.extend(open.as_ref().map(|open| open.view.clone()));
@@ -66,11 +66,15 @@ pub async fn releases_read(
     Ok(ReleaseList { page, open, drifted_fields, read_at: hub.clock().now() })
 }
 
-/// The release on the cluster of the open row; `None` if there is none.
+/// The release on the cluster of the open row, as this user may read it; `None` if there is none.
 #[cfg(feature = "ssr")]
-async fn load_open_release(hub: &hub::Hub, name: &str, cluster: &str) -> AppResult<Option<ReleaseDetails>> {
+async fn load_open_release(
+    (hub, actor): (&hub::Hub, &hub::Actor),
+    name: &str,
+    cluster: &str,
+) -> AppResult<Option<ReleaseDetails>> {
     match hub.get_release_details(name, cluster).await {
-        Ok(details) => Ok(Some(details)),
+        Ok(details) => crate::host::into_app_result(hub.hide_secrets(actor, details).await).map(Some),
         Err(hub::Error::NotFound { .. }) => Ok(None),
         Err(error) => crate::host::into_app_result(Err(error)),
     }

@@ -303,8 +303,12 @@ impl Hub {
 
     /// A write by a user, which is recorded in the audit log when it is committed. If the request has an idempotency key, it is not
     /// committed without the response ([`CommitEffects::with_response`]).
+    ///
+    /// # Errors
+    /// What authenticated the request has ended since, or does not allow the action any more.
     pub(crate) async fn write_as(&self, actor: &Actor, action: UserAction) -> Result<Tx, Error> {
         let mut tx = self.write().await?;
+        Box::pin(self.require_credential(&mut tx, actor, action)).await?;
         if actor.request_key.is_some() {
             tx.require_response();
         }

@@ -102,7 +102,8 @@ pub async fn delete_by_provider(tx: &mut Tx, provider: &str) -> Result<u64, Erro
     sql("DELETE FROM identity_session WHERE provider = $1").bind_text(provider).execute(tx).await
 }
 
-/// Ends the sign-ins of a session at the provider, or of a subject if there is none; returns how many.
+/// Ends the sign-ins of a session at the provider, or of a subject if there is none; returns how many. With both, also the sign-ins of the
+/// subject whose session at the provider is not known.
 pub async fn delete_by_logout(
     tx: &mut Tx,
     provider: &str,
@@ -114,7 +115,9 @@ pub async fn delete_by_logout(
         delete = delete.push(" AND subject = ").push_bind(subject.to_owned());
     }
     if let Some(sid) = sid {
-        delete = delete.push(" AND sid = ").push_bind(sid.to_owned());
+        delete = delete.push(" AND (sid = ").push_bind(sid.to_owned());
+        // A sign-in of the subject without one may be that session.
+        delete = delete.push(if subject.is_some() { " OR sid = '')" } else { ")" });
     }
     delete.execute(tx).await
 }

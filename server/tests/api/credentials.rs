@@ -217,3 +217,38 @@ async fn whoever_has_a_token_can_not_try_passwords_with_it() {
     }
     assert_eq!(guess(PASSWORD).await, 429, "even the right one");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_whose_body_arrives_after_its_user_lost_the_right_to_it_is_refused() {
+    for (what, status) in [
+        ("disable", StatusCode::UNAUTHORIZED),
+        ("revoke", StatusCode::UNAUTHORIZED),
+        ("demote", StatusCode::FORBIDDEN),
+    ] {
+        let server = TestServer::start().await;
+        let admin = RoleUser::create(&server, Role::Admin).await;
+        let (hub, actor) = (server.hub.clone(), server.actor.clone());
+        // The role of the request was checked before its body is read.
+        let body = futures::stream::once(async move {
+            match what {
+                "disable" => drop(hub.disable_user(&actor, "admin").await.unwrap()),
+                "demote" => drop(hub.set_user_role(&actor, "admin", Role::Editor).await.unwrap()),
+                _ => {
+                    let tokens = hub.list_user_tokens(&actor, "admin").await.unwrap();
+                    hub.delete_user_token(&actor, "admin", tokens[0].id).await.unwrap();
+                }
+            }
+            Ok::<_, std::io::Error>(json!({"name": "eve", "role": "admin"}).to_string())
+        });
+        let request = Request::post(USERS).header("authorization", format!("Bearer {}", admin.token));
+        let request = request.header("content-type", "application/json").body(Body::from_stream(body));
+        let answer = server.send_raw(request.unwrap()).await;
+        assert_eq!(answer.status, status, "{what}: {}", answer.text);
+        let users = server.get(USERS).await;
+        assert!(
+            users.text.contains("\"admin\"") && !users.text.contains("\"eve\""),
+            "{what}: {}",
+            users.text
+        );
+    }
+}

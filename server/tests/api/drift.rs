@@ -8,7 +8,8 @@ use domain::health::Health;
 use domain::object::ObjectRef;
 use domain::release::{StageName, StageState, SyncStatus};
 use domain::report::{
-    DesiredPhase, DesiredRelease, DriftedField, ReleaseReport, ReportBatch, ResourceStatus, StageReport,
+    DesiredPhase, DesiredRelease, DriftOutcome, DriftReport, DriftedField, ReleaseReport, ReportBatch,
+    ResourceStatus, StageReport,
 };
 use domain::role::Role;
 use hub::Loops;
@@ -27,6 +28,8 @@ struct DriftServer {
     seq: i64,
     desired: DesiredRelease,
     loops: Loops,
+    /// Whether a report also has the drift as an event.
+    has_events: bool,
 }
 
 fn drifted(path: &str, applied: &str, live: &str) -> DriftedField {
@@ -61,7 +64,7 @@ impl DriftServer {
                 break found;
             }
         };
-        Self { server, cluster, incarnation, seq: 0, desired, loops }
+        Self { server, cluster, incarnation, seq: 0, desired, loops, has_events: false }
     }
 
     /// Reports this object with these fields as drifted, and no other.
@@ -75,6 +78,14 @@ impl DriftServer {
             name: "web".to_owned(),
             ..ObjectRef::default()
         };
+        let event = self.has_events.then(|| DriftReport {
+            object: object.clone(),
+            fields: fields.iter().map(|field| field.path.clone()).collect(),
+            values: fields.to_vec(),
+            manager: "kubectl-edit".to_owned(),
+            outcome: DriftOutcome::Found,
+            at: self.server.hub.clock().now(),
+        });
         let report = ReleaseReport {
             release: self.desired.release,
             generation: self.desired.generation,
@@ -89,7 +100,7 @@ impl DriftServer {
                 drifted_fields: fields.to_vec(),
                 ..ResourceStatus::default()
             }],
-            drift: Vec::new(),
+            drift: event.into_iter().collect(),
             drift_omitted: 0,
             removed: false,
         };
@@ -298,5 +309,37 @@ async fn e9_a_viewer_sees_no_value_of_a_secret_and_decides_nothing() {
         let seen = drift.server.get(DRIFT).await;
         assert!(!seen.text.contains("canary") && seen.text.contains("(hidden)"), "{}", seen.text);
     }
+    drift.loops.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn e9_a_viewer_reads_no_drifted_secret_in_a_release_or_an_event_and_no_digest_of_one() {
+    let mut drift = DriftServer::start().await;
+    drift.has_events = true;
+    let fields = [
+        drifted("/data/dbPassword", "canary-applied", "canary-live"),
+        drifted("/data/key", "value", "other"),
+    ];
+    drift.report("ConfigMap", &fields).await;
+    let viewer = RoleUser::create(&drift.server, Role::Viewer).await;
+    let editor = RoleUser::create(&drift.server, Role::Editor).await;
+    let release = format!("{WORKLOADS}/web/releases/eu-1");
+    let seen = viewer.send(&drift.server, &Method::GET, &release, "").await;
+    assert!(!seen.text.contains("canary") && seen.text.contains("other"), "{}", seen.text);
+    let seen = editor.send(&drift.server, &Method::GET, &release, "").await;
+    assert!(seen.text.contains("canary-live"), "who may write it sees it: {}", seen.text);
+    let page = "/api/fn/releases_read?name=web&group=&open=eu-1";
+    let seen = viewer.call(&drift.server, &Method::GET, page).await;
+    assert_eq!(seen.status, StatusCode::OK, "{}", seen.text);
+    assert!(!seen.text.contains("canary") && seen.text.contains("/data/dbPassword"), "{}", seen.text);
+
+    // An event is stored once for all of its readers.
+    let events = drift.server.get("/api/v1/events").await;
+    assert!(events.text.contains("/data/key value \u{2192} other"), "{}", events.text);
+    assert!(events.text.contains("/data/dbPassword") && !events.text.contains("canary"), "{}", events.text);
+
+    let shown = viewer.send(&drift.server, &Method::GET, DRIFT, "").await.json();
+    let decided = drift.entry().await;
+    assert_ne!(shown["items"][0]["digest"], decided["digest"], "values can be tried until it is theirs");
     drift.loops.stop().await;
 }

@@ -228,6 +228,7 @@ async fn no_session_starts_with_a_token_or_groups_that_are_not_right() {
         (json!({"groups": null, "_claim_names": {"groups": "src1"}}), "tooManyGroups"),
         (json!({"preferred_username": "@"}), "invalidName"),
         (json!({"preferred_username": "ada"}), "nameTaken"),
+        (json!({"preferred_username": "Flotilla@example.com"}), "nameTaken"),
     ] {
         test.openid.change(|answers| answers.claims = claims.clone());
         assert_eq!(failure(&test.sign_in_with(|query| query).await), expected, "{claims}");
@@ -338,6 +339,19 @@ async fn a_session_that_its_provider_does_not_confirm_ends_at_once_or_after_five
     test.advance(61);
     assert_eq!(test.role(&session).await, None, "unknown is not a confirmation");
     test.openid.change(|answers| answers.is_down = false);
+    assert_eq!(test.role(&session).await, None);
+}
+
+#[tokio::test]
+async fn a_logout_of_a_session_ends_a_sign_in_of_its_user_whose_session_is_not_known() {
+    let test = SignInTest::start().await;
+    test.openid.change(|answers| answers.claims = json!({"sid": null}));
+    let session = test.sign_in().await;
+    let of_session = test.openid.sign_logout("t1", &json!({"sub": null, "sid": "s9"}));
+    assert_eq!(test.send_logout(&of_session).await, StatusCode::OK);
+    assert_eq!(test.role(&session).await.as_deref(), Some("publisher"), "of whom is not known");
+    let of_user = test.openid.sign_logout("t2", &json!({"sid": "s9"}));
+    assert_eq!(test.send_logout(&of_user).await, StatusCode::OK);
     assert_eq!(test.role(&session).await, None);
 }
 

@@ -130,7 +130,7 @@ impl OpenIdServer {
     /// A logout token of the user, with claims that replace those of a right one.
     pub fn sign_logout(&self, id: &str, claims: &Value) -> String {
         let event = json!({"http://schemas.openid.net/event/backchannel-logout": {}});
-        self.sign(merge(json!({"jti": id, "events": event}), claims))
+        self.sign(replace(json!({"jti": id, "events": event}), claims))
     }
 
     fn issue_tokens(&self, nonce: Option<&str>) -> Value {
@@ -148,17 +148,23 @@ impl OpenIdServer {
             "token_type": "Bearer",
             "access_token": "canary-access",
             "refresh_token": refresh_token,
-            "id_token": self.sign(merge(base, &claims)),
+            "id_token": self.sign(replace(base, &claims)),
         });
         merge(tokens, &changes)
     }
 }
 
-/// The object with these values in place of its own; `null` removes one.
-fn merge(mut object: Value, changes: &Value) -> Value {
+/// The object with these values in place of its own.
+fn replace(mut object: Value, changes: &Value) -> Value {
     for (name, value) in changes.as_object().unwrap() {
         object[name] = value.clone();
     }
+    object
+}
+
+/// The same; `null` removes one.
+fn merge(object: Value, changes: &Value) -> Value {
+    let mut object = replace(object, changes);
     object.as_object_mut().unwrap().retain(|_, value| !value.is_null());
     object
 }

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::evaluation::authorization::UserAction;
+use crate::kubernetes::digest::Digest;
+use crate::kubernetes::object::ObjectRef;
 use crate::model::chart_envelope::ChartUnwrapping;
 use crate::model::cluster::{Cluster, ClusterSummary};
 use crate::model::deployment::DeploymentView;
@@ -14,6 +16,8 @@ use crate::model::overrides::Override;
 use crate::model::page::Page;
 use crate::model::placement::{ClusterGroup, FeatureStatus, GroupView};
 use crate::model::project::Project;
+use crate::model::release::{DesiredValues, ReleaseDetails, ReleaseView};
+use crate::model::report::{DriftedField, ResourceStatus};
 use crate::model::role::Role;
 use crate::model::source::Source;
 use crate::model::values::{EffectiveValues, ValuesLayer};
@@ -262,26 +266,70 @@ impl SecretContent for ClusterSummary {
     }
 }
 
-/// What a cluster reports of a Secret, or of one that stands in another object, is hidden from everybody; other values of fields with the
-/// name of a secret, such as the password in a ConfigMap, from those who may not write them.
 impl SecretContent for DriftItem {
     fn hide_secrets(&mut self, role: Role, _: &ChartMarks) {
-        // Whatever its group: one that is wrong makes a value no less a secret.
-        let is_secret = self.object.kind == "Secret";
+        let hides_named = role < draft_secrets_role();
         for field in &mut self.fields {
-            let is_named = role < draft_secrets_role() && names_secret(&field.path);
             for value in [&mut field.applied, &mut field.live, &mut field.desired].into_iter().flatten() {
-                if is_secret || is_named {
-                    *value = HIDDEN_VALUE.into();
-                    continue;
-                }
-                // The manifest of a Secret in it: an agent of an earlier version reports it.
-                hide_field(field.path.contains("stringData"), &field.path, value);
-                if role < draft_secrets_role() {
-                    hide_named(value);
-                }
+                hide_live_value(&self.object, &field.path, hides_named, value);
             }
         }
+        if hides_named {
+            // A short secret could be found by trying values until their digest is this one. Only a decision needs it.
+            self.digest = Digest::compute(&serde_json::to_vec(&self.fields).unwrap_or_default());
+        }
+    }
+}
+
+impl SecretContent for ReleaseView {
+    fn hide_secrets(&mut self, role: Role, _: &ChartMarks) {
+        self.resources.iter_mut().for_each(|resource| hide_in_resource(resource, role));
+    }
+}
+
+impl SecretContent for ReleaseDetails {
+    fn hide_secrets(&mut self, role: Role, marks: &ChartMarks) {
+        self.view.hide_secrets(role, marks);
+        let DesiredValues::Other(desired) = &mut self.desired_values else { return };
+        for field in desired {
+            if let Some(value) = &mut field.value {
+                hide_live_value(&field.object, &field.path, role < draft_secrets_role(), value);
+            }
+        }
+    }
+}
+
+fn hide_in_resource(resource: &mut ResourceStatus, role: Role) {
+    let hides_named = role < draft_secrets_role();
+    hide_drifted_fields(&resource.object, &mut resource.drifted_fields, hides_named);
+    // An agent of an earlier version reports values of Secrets.
+    for feedback in resource.feedback.iter_mut().filter(|feedback| !feedback.value.is_null()) {
+        hide_live_value(&resource.object, &feedback.name, hides_named, &mut feedback.value);
+    }
+}
+
+/// Hides what a cluster reports of secrets in fields of an object. `hides_named` is whether those that have only the name of a secret are
+/// hidden too, as they are from whoever may not write them.
+pub fn hide_drifted_fields(object: &ObjectRef, fields: &mut [DriftedField], hides_named: bool) {
+    for field in fields {
+        for value in [&mut field.applied, &mut field.live].into_iter().flatten() {
+            hide_live_value(object, &field.path, hides_named, value);
+        }
+    }
+}
+
+/// What a cluster reports of a Secret, or of one that stands in another object, is hidden from everybody; other values of fields with the
+/// name of a secret, such as the password in a ConfigMap, from those who may not write them.
+fn hide_live_value(object: &ObjectRef, path: &str, hides_named: bool, value: &mut Value) {
+    // Whatever its group: one that is wrong makes a value no less a secret.
+    if object.kind == "Secret" || hides_named && names_secret(path) {
+        *value = HIDDEN_VALUE.into();
+        return;
+    }
+    // The manifest of a Secret in it: an agent of an earlier version reports it.
+    hide_field(path.contains("stringData"), path, value);
+    if hides_named {
+        hide_named(value);
     }
 }
 
@@ -334,6 +382,7 @@ mod tests {
 
     use super::*;
     use crate::model::chart::ChartSource;
+    use crate::model::policy::Feedback;
     use crate::model::values::{ValueProvenance, ValueSetting};
 
     fn chart(values: &str) -> Source {
@@ -382,6 +431,26 @@ mod tests {
             assert_eq!(text.contains("hunter2"), *role == Role::Admin, "{role}: {text}");
             assert_eq!(text.contains("swordfish"), *role >= Role::Editor, "{role}: {text}");
             assert!(text.contains("\"host\":\"db\""), "{text}");
+        }
+    }
+
+    #[test]
+    fn feedback_of_a_secret_that_an_earlier_agent_reports_is_shown_to_nobody() {
+        let feedback =
+            |name: &str| Feedback { name: name.into(), value: json!("hunter2"), ..Feedback::default() };
+        let resource = |kind: &str| ResourceStatus {
+            object: ObjectRef { kind: kind.into(), ..ObjectRef::default() },
+            feedback: vec![feedback("value"), feedback("dbPassword")],
+            ..ResourceStatus::default()
+        };
+        for role in Role::ALL {
+            let hidden = |kind: &str| {
+                let mut shown = resource(kind);
+                hide_in_resource(&mut shown, *role);
+                shown.feedback.iter().filter(|one| one.value == HIDDEN_VALUE).count()
+            };
+            let of_settings = usize::from(*role < Role::Editor);
+            assert_eq!((hidden("Secret"), hidden("ConfigMap")), (2, of_settings), "{role}");
         }
     }
 }

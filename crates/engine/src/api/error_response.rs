@@ -80,13 +80,18 @@ pub(crate) fn from_status(code: StatusCode, body: &[u8], retry_after: Option<Dur
     }
 }
 
-/// Replaces object values in "Invalid value: {…}" with `…`: they are long, may contain secrets, and precede the reason.
-fn redact_values(message: &str) -> Cow<'_, str> {
-    const BEFORE: &str = "Invalid value: ";
+/// Replaces values by `…`: objects in "Invalid value: {…}", which are long and precede the reason, and whatever an apply has in place of another
+/// type, as in "expected string, got &value.valueUnstructured{Value:4711}". Everybody reads the message, and they may be secrets.
+fn redact_values(message: &str) -> String {
+    redact_behind("valueUnstructured", &redact_behind("Invalid value: ", message)).into_owned()
+}
+
+/// Replaces each part in braces that follows this text.
+fn redact_behind<'a>(before: &str, message: &'a str) -> Cow<'a, str> {
     let (mut rest, mut redacted) = (message, String::new());
-    while let Some(at) = rest.find(&format!("{BEFORE}{{")) {
-        let value = &rest[at + BEFORE.len()..];
-        redacted.push_str(&rest[..at + BEFORE.len()]);
+    while let Some(at) = rest.find(&format!("{before}{{")) {
+        let value = &rest[at + before.len()..];
+        redacted.push_str(&rest[..at + before.len()]);
         redacted.push('…');
         rest = &value[object_end(value)..];
     }
@@ -251,6 +256,18 @@ mod tests {
                     .into()
             }
         );
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_in_a_secret_is_redacted_and_its_path_is_retained() {
+        let begin = "failed to create typed patch object (shop/db; /v1, Kind=Secret): ";
+        let got = "expected string, got &value.valueUnstructured";
+        let message = format!(
+            "{begin}errors:\n  .stringData.pin: {got}{{Value:4711}}\n  .stringData.all: {got}{{Value:map[string]interface {{}}{{\"a\":\"}}hunter2\"}}}}"
+        );
+        let error = error_from(500, &json!({"message": message}));
+        let shown = format!("{begin}errors:\n  .stringData.pin: {got}…\n  .stringData.all: {got}…");
+        assert_eq!(error, Error::Invalid(shown));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::reading::{EvaluatedIdentity, IdentitySource};
 use super::token_request::{ReturnedTokens, TokenRequestFailure};
 use crate::hub::CommitEffects;
 use crate::sign_in::{NewSession, SignInClient};
-use crate::{Error, Hub, audit};
+use crate::{Actor, Error, Hub, audit};
 
 /// When a sign-in ends, whatever the provider says, in milliseconds: as long as a session.
 const SESSION_MILLIS: i64 = 7 * 86_400_000;
@@ -156,9 +156,9 @@ impl Hub {
         if !identity_session::use_once(&mut tx, &pending.state, state_end).await? {
             return Ok(Err(SignInFailure::AlreadyUsed));
         }
-        // The provider may have been disabled or deleted meanwhile.
+        // The provider may have been disabled, deleted or replaced meanwhile.
         let stored = store::identity_provider::get(&mut tx, &provider.name).await?;
-        if stored.is_none_or(|stored| !stored.enabled || stored.client_id != provider.client_id) {
+        if !stored.is_some_and(|stored| is_same_client(&stored, provider)) {
             return Ok(Err(SignInFailure::UnknownProvider));
         }
         let found = user_identity::find(&mut tx, &provider.issuer, &subject).await?;
@@ -222,7 +222,9 @@ impl Hub {
         name: Option<&str>,
     ) -> Result<Result<UserRow, SignInFailure>, Error> {
         let Some(name) = name else { return Ok(Err(SignInFailure::InvalidName)) };
-        if store::user::get_by_name(tx, name).await?.is_some() {
+        // Who chooses the name at the provider must not be taken for the system in histories and the audit log.
+        let is_reserved = name == Actor::system().name;
+        if is_reserved || store::user::get_by_name(tx, name).await?.is_some() {
             return Ok(Err(SignInFailure::NameTaken));
         }
         let account = UserRow {
@@ -241,6 +243,11 @@ impl Hub {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Whether a stored provider still accepts what was verified with this one.
+fn is_same_client(stored: &IdentityProviderRow, verified: &IdentityProviderRow) -> bool {
+    stored.enabled && stored.issuer == verified.issuer && stored.client_id == verified.client_id
 }
 
 /// What changed of the role of a user; `None` if nothing did.

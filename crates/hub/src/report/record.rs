@@ -7,6 +7,7 @@ use domain::event::{DriftDetail, EventDetail, EventSubject, NewEvent};
 use domain::release::{Release, ReleaseGoal, ReleaseState, StageName, StageState, SyncStatus};
 use domain::report::limits::MAX_RELEASES;
 use domain::report::{DriftReport, ReleaseReport, ReportAck, ReportBatch};
+use domain::secret_content::hide_drifted_fields;
 use domain::{ClusterId, Finding, ReleaseId, Timestamp};
 use store::Tx;
 use store::cluster::ReportPosition;
@@ -347,10 +348,13 @@ fn state_detail(release: &Release, before: ReleaseState) -> EventDetail {
 }
 
 fn drift_detail(report: &DriftReport) -> DriftDetail {
+    let mut values = report.values.clone();
+    // Everybody reads events.
+    hide_drifted_fields(&report.object, &mut values, true);
     DriftDetail {
         object: report.object.clone(),
         fields: report.fields.clone(),
-        values: report.values.clone(),
+        values,
         manager: if report.manager == "unknown" { String::new() } else { report.manager.clone() },
         outcome: report.outcome,
         more: 0,

@@ -1,7 +1,8 @@
 //! Sessions: their data, and the list of a user's own. The store hashes the session id.
 
-use domain::authorization::UserAction;
+use domain::authorization::{UserAction, authorize};
 use domain::event::describe_object;
+use domain::role::Role;
 use domain::session::{UserSession, describe_user_agent};
 use domain::{Timestamp, UserId};
 use store::session::SessionDetails;
@@ -90,22 +91,59 @@ impl Hub {
         {
             return Ok(false);
         }
-        let now = self.clock().now();
         let mut tx = self.read().await?;
-        let Some(account) = store::user::get_by_id(&mut tx, user).await? else { return Ok(false) };
-        let Some(user_role) = role_binding::get(&mut tx, user).await? else { return Ok(false) };
-        let role = match credential {
+        Ok(self.load_current_role(&mut tx, user, credential).await? == Some(actor.role))
+    }
+
+    /// Rejects a change by what authenticated its request when that arrived and would not any more: the body may have arrived slowly, and
+    /// its turn may have come late. A provider is not asked again.
+    ///
+    /// # Errors
+    /// The session or the token has ended, the user was disabled, or the role is a lower one than the request began with.
+    pub(crate) async fn require_credential(
+        &self,
+        tx: &mut Tx,
+        actor: &Actor,
+        action: UserAction,
+    ) -> Result<(), Error> {
+        const ENDED: Error = Error::Unauthenticated(
+            "Your session or API token has ended since the request was sent. Nothing was changed: sign in again.",
+        );
+        const LOWERED: Error = Error::Unauthenticated(
+            "Your role was changed since the request was sent. Nothing was changed: send it again.",
+        );
+        let (Some(user), Some(credential)) = (actor.user(), &actor.credential) else { return Ok(()) };
+        if let Credential::Session { identity: Some(identity), .. } = credential {
+            let sign_in = store::identity_session::get(tx, identity).await?;
+            sign_in.filter(|found| found.user == user).ok_or(ENDED)?;
+        }
+        let role = self.load_current_role(tx, user, credential).await?.ok_or(ENDED)?;
+        authorize(role, action).map_err(Error::Forbidden)?;
+        if role < actor.role { Err(LOWERED) } else { Ok(()) }
+    }
+
+    /// The role that a credential of a user gives now; `None` if it is not accepted any more.
+    async fn load_current_role(
+        &self,
+        tx: &mut Tx,
+        user: UserId,
+        credential: &Credential,
+    ) -> Result<Option<Role>, Error> {
+        let now = self.clock().now();
+        let account = store::user::get_by_id(tx, user).await?;
+        let Some(account) = account.filter(|account| account.disabled_at.is_none()) else { return Ok(None) };
+        let Some(user_role) = role_binding::get(tx, user).await? else { return Ok(None) };
+        match credential {
             Credential::Session { id_hash, epoch, .. } => {
-                let is_valid = store::session::is_valid(&mut tx, id_hash, now).await?;
-                (is_valid && account.session_epoch == *epoch).then_some(user_role)
+                let is_valid = store::session::is_valid(tx, id_hash, now).await?;
+                Ok((is_valid && account.session_epoch == *epoch).then_some(user_role))
             }
             Credential::Token { id, .. } => {
-                let token = store::token::get(&mut tx, *id, now).await?;
-                let is_usable = self.has_usable_identity(&mut tx, user).await?;
-                token.filter(|_| is_usable).map(|token| token.role.min(user_role))
+                let token = store::token::get(tx, *id, now).await?;
+                let is_usable = self.has_usable_identity(tx, user).await?;
+                Ok(token.filter(|_| is_usable).map(|token| token.role.min(user_role)))
             }
-        };
-        Ok(account.disabled_at.is_none() && role == Some(actor.role))
+        }
     }
 
     /// Counts changes by this server after which [`Self::is_still_authorized`] may be another.

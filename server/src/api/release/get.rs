@@ -6,7 +6,7 @@ use domain::release::ReleaseView;
 use hub::Hub;
 use serde::Deserialize;
 
-use crate::input::Path;
+use crate::input::{Caller, Path};
 use crate::problem::ApiError;
 
 /// Path parameters of a release.
@@ -27,7 +27,9 @@ pub struct ReleasePath {
 )]
 pub async fn get_release(
     State(hub): State<Hub>,
+    Caller(actor): Caller,
     Path(path): Path<ReleasePath>,
 ) -> Result<Json<ReleaseView>, ApiError> {
-    Ok(Json(hub.get_release(&path.workload, &path.cluster).await?))
+    let release = hub.get_release(&path.workload, &path.cluster).await?;
+    Ok(Json(hub.hide_secrets(&actor, release).await?))
 }

@@ -23,7 +23,7 @@ fn unavailable(why: String) -> ActionUnavailable {
 /// Its values were not reported, are hidden, or were shortened; the live one would be a template in the draft.
 pub fn check_adoptable(object: &ObjectRef, field: &DriftedField) -> Result<(), ActionUnavailable> {
     let path = &field.path;
-    let is_hidden = object.is_kind("", "Secret")
+    let is_hidden = object.kind == "Secret"
         || [&field.applied, &field.live]
             .into_iter()
             .flatten()

@@ -130,6 +130,8 @@ fn a_value_that_is_hidden_shortened_or_unknown_is_not_adopted() {
     let why = |object: &ObjectRef, field: &DriftedField| check_adoptable(object, field).unwrap_err().0;
     let secret = ObjectRef { kind: "Secret".to_owned(), ..settings() };
     assert!(why(&secret, &colour(Some(json!("red")))).contains("hidden"));
+    let of_other_group = ObjectRef { group: "x.test".to_owned(), ..secret };
+    assert!(why(&of_other_group, &colour(Some(json!("red")))).contains("hidden"), "as the inbox shows it");
     assert!(why(&settings(), &colour(Some(json!({"a": "(hidden)"})))).contains("hidden"));
     assert!(why(&settings(), &colour(Some(json!("red…")))).contains("too long"));
     assert!(why(&settings(), &DriftedField::from_path("/data/colour")).contains("did not report"));

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::kubernetes::json_path::JsonPath;
 use crate::kubernetes::object::ObjectRef;
 use crate::model::overrides::ObjectSelector;
+use crate::text::secret_text::hide_values;
 
 /// Most bytes of one reported value.
 pub const MAX_FEEDBACK_BYTES: usize = 1_024;
@@ -59,15 +60,26 @@ const WELL_KNOWN: [(&str, &str, &str); 15] = [
     ("Namespace", "Phase", "/status/phase"),
 ];
 
-/// The values to report of a live object: those of the rules, then the well-known ones of its kind that it has.
+/// The values to report of a live object: those of the rules, then the well-known ones of its kind that it has. Everybody reads them, and a
+/// rule may name any field: values of Secrets are hidden.
 pub fn collect_feedback(rules: &[FeedbackRule], object: &ObjectRef, live: &Value) -> Vec<Feedback> {
-    let configured =
-        rules.iter().filter(|rule| rule.object.matches_ref(object)).map(|rule| evaluate_rule(rule, live));
+    let matching: Vec<&FeedbackRule> = rules.iter().filter(|rule| rule.object.matches_ref(object)).collect();
+    let shown = if matching.is_empty() { Value::Null } else { hide_secrets(object, live) };
+    let configured = matching.into_iter().map(|rule| evaluate_rule(rule, &shown));
     let known = WELL_KNOWN.iter().filter(|(kind, ..)| *kind == object.kind).filter_map(|(_, name, path)| {
         let pick: JsonPath = path.parse().ok()?;
         Some(limit_size(name, (*pick.select_values(live).first()?).clone()))
     });
     configured.chain(known).take(MAX_VALUES).collect()
+}
+
+/// The live object without values of Secrets. Its kind is known, whether the object has it or not.
+fn hide_secrets(object: &ObjectRef, live: &Value) -> Value {
+    let mut shown = live.clone();
+    if let Some(fields) = shown.as_object_mut() {
+        fields.insert("kind".to_owned(), object.kind.as_str().into());
+    }
+    hide_values(&shown)
 }
 
 fn evaluate_rule(rule: &FeedbackRule, live: &Value) -> Feedback {
@@ -95,4 +107,28 @@ fn limit_size(name: &str, value: Value) -> Feedback {
         (value, String::new())
     };
     Feedback { name: name.to_owned(), value, problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_rule_reports_no_value_of_a_secret_wherever_it_stands() {
+        let rule = |path: &str| FeedbackRule { path: path.to_owned(), ..FeedbackRule::default() };
+        let rules = [rule("/data/token"), rule("/data"), rule("$.data.token"), rule("/metadata/name")];
+        let kind = |kind: &str| ObjectRef { kind: kind.to_owned(), ..ObjectRef::default() };
+        // As in a list of the API server, whose items have no kind.
+        let secret = json!({"metadata": {"name": "robot"}, "data": {"token": "Y2FuYXJ5"}});
+        let reported = collect_feedback(&rules, &kind("Secret"), &secret);
+        let text = serde_json::to_string(&reported).unwrap();
+        assert!(!text.contains("Y2FuYXJ5") && text.contains("(hidden)"), "{text}");
+        assert_eq!(reported[3].value, "robot");
+        let manifest = "kind: Secret\nstringData: {a: canary}";
+        let settings = json!({"data": {"all.yaml": manifest, "key": "value"}});
+        let reported = collect_feedback(&[rule("/data")], &kind("ConfigMap"), &settings);
+        assert_eq!(reported[0].value, json!({"all.yaml": "(hidden)", "key": "value"}));
+    }
 }
