@@ -21,7 +21,7 @@ pub const MAX_PATCH_VALUES: usize = 30_000;
 pub const MAX_OVERRIDE_BYTES: usize = MAX_OBJECT_BYTES;
 
 /// Most bytes that the paths of all values in the patches of a workload have together: each repeats the keys above it.
-pub const MAX_PATCH_PATH_BYTES: usize = 16 << 20;
+const MAX_PATCH_PATH_BYTES: usize = 16 << 20;
 
 /// Most values in the selectors of the targets of all overrides of one workload together, names of groups included. A term without values
 /// counts as one. Each is compared with each cluster.
