@@ -3,7 +3,7 @@
 //! A release that waits is rendered and not delivered. Whatever may end its wait marks its workload for the placer: a report about the
 //! workload that it depends on, a placement or removal of that, and a change of the connectivity of a cluster.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use domain::cluster::Cluster;
 use domain::dependency::{self, WorkloadDependency, dependents_finding};
@@ -139,9 +139,8 @@ impl Hub {
         if lost.is_empty() {
             return Ok(None);
         }
-        let dependents: BTreeMap<String, BTreeSet<String>> =
-            store::dependency::list_dependents_on(tx, workload, lost).await?;
-        Ok(dependents_finding(name, &dependents, hint))
+        let dependents = store::dependency::list_dependents_on(tx, workload, lost).await?;
+        Ok(dependents_finding(name, dependents, hint))
     }
 }
 

@@ -1,15 +1,15 @@
 //! Dependencies between workloads: references of their specs, by name. Those of a draft and of the published revision count.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use domain::dependency::{DependencyGraph, KnownDependencies};
+use domain::dependency::{AffectedDependents, DependencyGraph, KnownDependencies};
 use domain::release::ReleaseGoal;
 use domain::workload::{Intent, WorkloadHead};
 use domain::{ClusterId, ProjectId, WorkloadId};
 
 use crate::decode::decode_rows;
 use crate::spec_reference::WORKLOAD;
-use crate::sql::sql;
+use crate::sql::{sql, to_json};
 use crate::workload::list_heads_by_names;
 use crate::{Error, Tx};
 
@@ -66,21 +66,53 @@ pub async fn list_all_dependents(tx: &mut Tx, project: ProjectId) -> Result<Vec<
     decode_rows(&rows, "spec_reference", |row| row.parse::<WorkloadId>("id"))
 }
 
-/// The published workloads that depend on this one and are on these clusters, with the names of the clusters.
+/// The published workloads that depend on this one and are on these clusters.
 pub async fn list_dependents_on(
     tx: &mut Tx,
     workload: WorkloadId,
     clusters: &BTreeSet<ClusterId>,
-) -> Result<BTreeMap<String, BTreeSet<String>>, Error> {
-    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+) -> Result<AffectedDependents, Error> {
+    let mut found = AffectedDependents::default();
+    let mut unknown = clusters.clone();
     for (id, dependent) in list_dependents(tx, workload).await? {
-        for (cluster, cluster_name) in list_present(tx, id).await? {
-            if clusters.contains(&cluster) {
-                found.entry(dependent.clone()).or_default().insert(cluster_name);
+        // Once every cluster is known, a dependent needs one of them.
+        let is_affected = if unknown.is_empty() {
+            is_present_on_any(tx, id, clusters).await?
+        } else {
+            let mut is_on_any = false;
+            for (cluster, name) in list_present(tx, id).await? {
+                if clusters.contains(&cluster) {
+                    is_on_any = true;
+                    if unknown.remove(&cluster) {
+                        found.clusters.insert(name);
+                    }
+                }
             }
+            is_on_any
+        };
+        if is_affected {
+            found.workloads.insert(dependent);
         }
     }
     Ok(found)
+}
+
+/// Whether one of these clusters has a workload and is not losing it.
+async fn is_present_on_any(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    clusters: &BTreeSet<ClusterId>,
+) -> Result<bool, Error> {
+    let clusters: Vec<&ClusterId> = clusters.iter().collect();
+    for some in clusters.chunks(500) {
+        let select = sql("SELECT id FROM release WHERE workload_id = $1 AND goal = $2 AND cluster_id IN ")
+            .bind_text(workload)
+            .bind(to_json(&ReleaseGoal::Present)?);
+        if select.push_list(some).push(" LIMIT 1").fetch_optional(tx).await?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Where the workloads with these names are.
@@ -107,14 +139,12 @@ pub async fn load_known(
 
 /// The clusters that have a workload and are not losing it, with their names.
 async fn list_present(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<(ClusterId, String)>, Error> {
-    let rows = sql("SELECT id, cluster_id, cluster_name, goal FROM release WHERE workload_id = $1")
+    let rows = sql("SELECT id, cluster_id, cluster_name FROM release WHERE workload_id = $1 AND goal = $2")
         .bind_text(workload)
+        .bind(to_json(&ReleaseGoal::Present)?)
         .fetch_all(tx)
         .await?;
-    let releases = decode_rows(&rows, "release", |row| {
-        let is_present = row.json::<ReleaseGoal>("goal")? == ReleaseGoal::Present;
-        Ok((is_present, row.parse::<ClusterId>("cluster_id")?, row.text("cluster_name")?))
-    })?;
-    let present = releases.into_iter().filter(|(is_present, ..)| *is_present);
-    Ok(present.map(|(_, cluster, name)| (cluster, name)).collect())
+    decode_rows(&rows, "release", |row| {
+        Ok((row.parse::<ClusterId>("cluster_id")?, row.text("cluster_name")?))
+    })
 }

@@ -38,11 +38,15 @@ pub struct SourceForm {
 /// Saves the files of the draft. `then` selects where the wizard goes next.
 #[server(prefix = "/api/fn", endpoint = "source_save")]
 pub async fn source_save(form: SourceForm, #[server(default)] then: String) -> AppResult<SavedDraft> {
+    use domain::authorization::UserAction;
+
     use super::form::apply_inputs;
     use super::limits::create_source;
     use crate::host;
     use crate::workloads::wizard::{WizardStep, redirect_after};
     let (hub, actor) = (host::hub()?, host::actor()?);
+    // Before the fields are entered, which takes longer than what follows.
+    host::into_app_result(actor.authorize(UserAction::Edit))?;
     let files = apply_inputs(form.files, &form.rendered, &form.inputs).map_err(host::with_status)?;
     let source = create_source(files, &form.chart, &form.git).map_err(host::with_status)?;
     let patch = hub::DraftPatch {

@@ -25,6 +25,7 @@ use crate::model::workload::{Revision, Workload, WorkloadSpec, WorkloadView};
 use crate::text::secret_name::is_secret_name;
 use crate::text::secret_text::{HIDDEN_VALUE, hide_field};
 use crate::text::secret_values::SecretMarks;
+use crate::text::yaml_edit::EditBudget;
 
 /// The least role that reads the secrets of drafts in clear text, because it may write them.
 pub const fn draft_secrets_role() -> Role {
@@ -160,7 +161,8 @@ impl SecretContent for (Source, Vec<Override>) {
     fn hide_secrets(&mut self, role: Role, marks: &ChartMarks) {
         if role < draft_secrets_role() {
             let marks = marks.get(&self.0);
-            self.1.iter_mut().for_each(|over| over.hide_secrets(marks));
+            let mut budget = EditBudget::default();
+            self.1.iter_mut().for_each(|over| over.hide_secrets(marks, &mut budget));
         }
     }
 }

@@ -187,26 +187,32 @@ impl KnownDependencies {
     }
 }
 
-/// G313: the workloads that depend on `name` and are on clusters that would lose it, each with the names of those clusters; `None` if there
-/// are none. `hint` says how to remove it nevertheless.
-pub fn dependents_finding(
-    name: &str,
-    dependents: &BTreeMap<String, BTreeSet<String>>,
-    hint: &str,
-) -> Option<Finding> {
-    if dependents.is_empty() {
+/// The workloads that depend on one and are on clusters that would lose it. There may be a thousand on as many clusters: which one is on
+/// which is not kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AffectedDependents {
+    /// Names of the workloads.
+    pub workloads: BTreeSet<String>,
+    /// Names of the clusters.
+    pub clusters: BTreeSet<String>,
+}
+
+/// G313: the workloads that depend on `name` and are on clusters that would lose it; `None` if there are none. `hint` says how to remove it
+/// nevertheless.
+pub fn dependents_finding(name: &str, dependents: AffectedDependents, hint: &str) -> Option<Finding> {
+    let AffectedDependents { workloads, clusters } = dependents;
+    if workloads.is_empty() {
         return None;
     }
-    let shown: Vec<&str> = dependents.keys().map(String::as_str).take(MAX_SHOWN).collect();
-    let more = dependents.len() - shown.len();
+    let shown: Vec<&str> = workloads.iter().map(String::as_str).take(MAX_SHOWN).collect();
+    let more = workloads.len() - shown.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let verb = if dependents.len() == 1 { "depends" } else { "depend" };
+    let verb = if workloads.len() == 1 { "depends" } else { "depend" };
     let message = format!(
         "{}{more} {verb} on {name} on these clusters. What runs there stays, but no new revision of it is delivered without {name}.",
         shown.join(", ")
     );
-    let clusters: BTreeSet<&String> = dependents.values().flatten().collect();
-    let clusters = clusters.into_iter().cloned().collect();
+    let clusters = clusters.into_iter().collect();
     Some(Finding::error(HAS_DEPENDENTS, message, hint).with_clusters(clusters))
 }
 

@@ -31,7 +31,7 @@ use document_text::DocumentText;
 pub(crate) use documents::{YamlDocument, split_documents};
 pub use key_comments::read_key_comments;
 use location::PositionTree;
-pub(crate) use size::{check_rendered, json_size, value_depth};
+pub(crate) use size::{check_rendered, count_path_bytes, json_size, long_paths, longest_path, value_depth};
 pub(crate) use unique::duplicate_finding;
 
 /// Most text in all files together, in bytes.

@@ -6,10 +6,10 @@
 
 use serde_json::Value;
 
-use crate::kubernetes::field_path::{FieldPath, escape_pointer_token};
+use crate::kubernetes::field_path::{FieldPath, PathSegment, escape_pointer_token};
 use crate::text::finding::Finding;
 use crate::text::manifest::envelope::item_kind;
-use crate::text::yaml_edit;
+use crate::text::yaml_edit::{self, EditBudget};
 
 /// Placeholder for a value that must not be shown.
 pub const HIDDEN_VALUE: &str = "(hidden)";
@@ -215,21 +215,26 @@ pub fn may_contain_secret(text: &str) -> bool {
 }
 
 /// The text of manifests with the values of Secrets replaced by [`HIDDEN_VALUE`], and otherwise as it is. A text in which a Secret may
-/// stand that can't be hidden is replaced as a whole.
-pub fn hide_secrets(text: &str) -> String {
+/// stand that can't be hidden is replaced as a whole. One with more values than the budget has edits for is written again, without comments.
+pub fn hide_secrets(text: &str, budget: &mut EditBudget) -> String {
     if !may_contain_secret(text) {
         return text.to_owned();
     }
-    let documents = yaml_edit::parse_documents(text);
-    if documents.iter().any(Option::is_none) {
+    let parsed = yaml_edit::parse_documents(text);
+    let count = parsed.len();
+    let documents: Vec<Value> = parsed.into_iter().flatten().collect();
+    if documents.len() < count {
         return HIDDEN_TEXT.to_owned();
+    }
+    // Counted first: each path has a copy of all keys that lead to its value.
+    let hidden: usize = documents.iter().map(|document| count_hidden(document, SecretScope::default())).sum();
+    if !budget.charge(text.len(), hidden) {
+        return write_hidden(documents);
     }
     let mut shown = text.to_owned();
     for (number, document) in documents.iter().enumerate() {
         let mut paths = Vec::new();
-        if let Some(document) = document {
-            collect_paths(document, &FieldPath::default(), SecretScope::default(), &mut paths);
-        }
+        collect_paths(document, &mut FieldPath::default(), SecretScope::default(), &mut paths);
         for path in &paths {
             match yaml_edit::set(&shown, number, path, &HIDDEN_VALUE.into()) {
                 Ok(text) => shown = text,
@@ -240,25 +245,55 @@ pub fn hide_secrets(text: &str) -> String {
     shown
 }
 
-/// The paths of the values of Secrets in a document, also of those in a list or in another object.
-fn collect_paths(value: &Value, path: &FieldPath, scope: SecretScope, paths: &mut Vec<FieldPath>) {
+/// The documents as a text, with the values of Secrets hidden.
+fn write_hidden(documents: Vec<Value>) -> String {
+    let texts = documents.into_iter().map(|mut document| {
+        hide_in_place(&mut document, SecretScope::default());
+        yaml_edit::add_document("", &document)
+    });
+    texts.collect::<Vec<_>>().join("---\n")
+}
+
+/// How many paths [`collect_paths`] finds.
+fn count_hidden(value: &Value, scope: SecretScope) -> usize {
+    match value {
+        Value::Object(fields) => {
+            let scope = scope.enter(value);
+            let count = |(name, field): (&String, &Value)| match field {
+                field if !scope.hides(name, field) => count_hidden(field, scope),
+                Value::Object(entries) => entries.len(),
+                _ => 1,
+            };
+            fields.iter().map(count).sum()
+        }
+        Value::Array(items) => items.iter().map(|item| count_hidden(item, scope)).sum(),
+        Value::String(text) => usize::from(is_secret_manifest(text)),
+        _ => 0,
+    }
+}
+
+/// The paths of the values of Secrets in a document, also of those in a list or in another object. `path` leads to `value`.
+fn collect_paths(value: &Value, path: &mut FieldPath, scope: SecretScope, paths: &mut Vec<FieldPath>) {
     match value {
         Value::Object(fields) => {
             let scope = scope.enter(value);
             for (name, field) in fields {
-                let path = path.with_key(name);
+                path.0.push(PathSegment::Key(name.clone()));
                 if !scope.hides(name, field) {
-                    collect_paths(field, &path, scope, paths);
+                    collect_paths(field, path, scope, paths);
                 } else if let Value::Object(entries) = field {
                     paths.extend(entries.keys().map(|key| path.with_key(key)));
                 } else {
-                    paths.push(path);
+                    paths.push(path.clone());
                 }
+                path.0.pop();
             }
         }
         Value::Array(items) => {
             for (number, item) in items.iter().enumerate() {
-                collect_paths(item, &path.with_key(&number.to_string()), scope, paths);
+                path.0.push(PathSegment::Key(number.to_string()));
+                collect_paths(item, path, scope, paths);
+                path.0.pop();
             }
         }
         Value::String(text) if is_secret_manifest(text) => paths.push(path.clone()),
@@ -269,6 +304,38 @@ fn collect_paths(value: &Value, path: &FieldPath, scope: SecretScope, paths: &mu
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn hide_secrets(text: &str) -> String {
+        super::hide_secrets(text, &mut EditBudget::default())
+    }
+
+    #[test]
+    fn p19_many_secrets_in_one_text_are_hidden_without_an_edit_or_a_path_for_each() {
+        // Each path would have a copy of the long key.
+        let entries: String = (0..20_000).map(|n| format!("    k{n}: hunter2\n")).collect();
+        let long = "x".repeat(900);
+        let text = format!(
+            "# note\n{long}:\n  apiVersion: v1\n  kind: Secret\n  stringData:\n{entries}---\nkind: ConfigMap\ndata: {{a: b}}\n"
+        );
+        let shown = hide_secrets(&text);
+        assert!(!shown.contains("hunter2") && !shown.contains("# note"));
+        let objects = yaml_edit::parse_documents(&shown);
+        assert_eq!(objects.len(), 2);
+        let secret = &objects[0].as_ref().unwrap()[long.as_str()];
+        assert_eq!(secret["stringData"].as_object().unwrap().len(), 20_000);
+        assert_eq!(secret["stringData"]["k19999"], HIDDEN_VALUE);
+        assert_eq!(objects[1].as_ref().unwrap()["data"]["a"], "b");
+    }
+
+    #[test]
+    fn what_is_counted_is_what_is_hidden() {
+        let text = "apiVersion: v1\nkind: List\nitems:\n- kind: Secret\n  data: {a: x, b: y}\n  stringData: z\n- kind: ConfigMap\n  data:\n    \
+            a: \"kind: Secret\\nstringData: {a: b}\"\n";
+        let document = yaml_edit::parse_documents(text).remove(0).unwrap();
+        let mut paths = Vec::new();
+        collect_paths(&document, &mut FieldPath::default(), SecretScope::default(), &mut paths);
+        assert_eq!((count_hidden(&document, SecretScope::default()), paths.len()), (4, 4));
+    }
 
     #[test]
     fn only_the_values_of_secrets_are_hidden_in_a_text() {

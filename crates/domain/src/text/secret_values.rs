@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::kubernetes::field_path::FieldPath;
+use crate::kubernetes::field_path::{FieldPath, PathSegment};
 use crate::text::bounded_json;
 use crate::text::manifest::yaml_value;
 use crate::text::secret_name::{has_high_entropy, has_secret_format, is_secret_name, looks_like_secret};
 use crate::text::secret_text::HIDDEN_VALUE;
-use crate::text::yaml_edit;
+use crate::text::yaml_edit::{self, EditBudget};
 
 /// Most values of a `values.schema.json` that is read. Large schemas of charts have a tenth of it.
 pub const MAX_SCHEMA_VALUES: usize = 50_000;
@@ -83,6 +83,11 @@ impl SecretMarks {
     /// The text of values with every secret replaced by [`HIDDEN_VALUE`], and otherwise as it is. Comments are left out if one of them looks
     /// like a setting of a secret, or if there are many secrets.
     pub fn hide_in_text(&self, text: &str) -> String {
+        self.hide_within(text, &mut EditBudget::default())
+    }
+
+    /// The same with a budget that several texts have together.
+    pub fn hide_within(&self, text: &str, budget: &mut EditBudget) -> String {
         if text.trim().is_empty() {
             return text.to_owned();
         }
@@ -94,11 +99,13 @@ impl SecretMarks {
         };
         let mut hidden = values.clone();
         self.hide_in_value(&mut hidden);
-        let mut paths = Vec::new();
-        collect_changed(&values, &hidden, &FieldPath::default(), &mut paths);
-        if paths.len() > MAX_EDITS || has_secret_comment(text) {
+        // Counted first: each path has a copy of all keys that lead to its value.
+        let changed = count_changed(&values, &hidden);
+        if changed > MAX_EDITS || has_secret_comment(text) || !budget.charge(text.len(), changed) {
             return yaml_value::write(&hidden);
         }
+        let mut paths = Vec::new();
+        collect_changed((&values, &hidden), &mut FieldPath::default(), &mut paths);
         let mut shown = text.to_owned();
         for path in &paths {
             match yaml_edit::set(&shown, 0, path, &HIDDEN_VALUE.into()) {
@@ -221,19 +228,37 @@ fn find_items(schema: &Value) -> Vec<&Value> {
     lists.chain(single).chain(schema.get("additionalItems")).collect()
 }
 
-/// The paths of the leaves that differ; both values have the same keys.
-fn collect_changed(before: &Value, after: &Value, path: &FieldPath, paths: &mut Vec<FieldPath>) {
+/// How many paths [`collect_changed`] finds.
+fn count_changed(before: &Value, after: &Value) -> usize {
+    match (before, after) {
+        (Value::Object(old), Value::Object(new)) => {
+            let both = old.iter().filter_map(|(key, old)| Some((old, new.get(key)?)));
+            both.map(|(old, new)| count_changed(old, new)).sum()
+        }
+        (Value::Array(old), Value::Array(new)) => {
+            old.iter().zip(new).map(|(old, new)| count_changed(old, new)).sum()
+        }
+        (before, after) => usize::from(before != after),
+    }
+}
+
+/// The paths of the values that differ. `path` leads to both.
+fn collect_changed((before, after): (&Value, &Value), path: &mut FieldPath, paths: &mut Vec<FieldPath>) {
     match (before, after) {
         (Value::Object(old), Value::Object(new)) => {
             for (key, old) in old {
                 if let Some(new) = new.get(key) {
-                    collect_changed(old, new, &path.with_key(key), paths);
+                    path.0.push(PathSegment::Key(key.clone()));
+                    collect_changed((old, new), path, paths);
+                    path.0.pop();
                 }
             }
         }
         (Value::Array(old), Value::Array(new)) => {
             for (at, (old, new)) in old.iter().zip(new).enumerate() {
-                collect_changed(old, new, &path.with_key(&at.to_string()), paths);
+                path.0.push(PathSegment::Key(at.to_string()));
+                collect_changed((old, new), path, paths);
+                path.0.pop();
             }
         }
         (before, after) if before == after => {}
@@ -341,6 +366,17 @@ mod tests {
             assert!(!SecretMarks::Names.hide_in_text(text).contains("hunter2"), "{text}");
         }
         assert_eq!(SecretMarks::Names.hide_in_text("a: {b: 1} # c\n"), "a: {b: 1} # c\n");
+    }
+
+    #[test]
+    fn p19_secrets_of_several_texts_are_hidden_with_edits_of_one_budget() {
+        let secrets: String = (0..10).map(|n| format!("password{n}: hunter2\n")).collect();
+        let text = format!("# note\n{secrets}long: {}\n", "x".repeat(200_000));
+        let mut budget = EditBudget::default();
+        let shown: Vec<String> = (0..3).map(|_| SecretMarks::Names.hide_within(&text, &mut budget)).collect();
+        assert!(shown.iter().all(|shown| !shown.contains("hunter2") && shown.contains(HIDDEN_VALUE)));
+        let comments = shown.iter().filter(|shown| shown.contains("# note")).count();
+        assert_eq!(comments, 2, "the last one is written again");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::kubernetes::field_path::FieldPath;
 use crate::text::manifest::{YamlDocument, read_value, split_documents};
 
 mod apply;
+mod budget;
 mod nodes;
 mod splice;
 mod style;
@@ -23,6 +24,8 @@ mod write;
 mod properties;
 #[cfg(test)]
 mod tests;
+
+pub use budget::EditBudget;
 
 use splice::SpliceBuilder;
 

@@ -16,7 +16,7 @@ use store::drift::DriftRow;
 use super::{check_decision, precondition};
 use crate::overrides::OverrideChange;
 use crate::workload::check_if_match;
-use crate::{Actor, Error, Hub};
+use crate::{Actor, Error, Hub, manifests};
 
 impl Hub {
     /// Writes live values of an entry into the draft of its workload: into the manifests, or into the override of this cluster, which is
@@ -42,7 +42,17 @@ impl Hub {
         };
         check_decision(&row, verb, request.digest.as_ref())?;
         let fields = self.find_decided_fields(&mut tx, &row, &request.fields).await?;
-        drop(tx);
+        let memory = match request.into {
+            AdoptTarget::Base => {
+                let source = self.load_workload(&mut tx, &row.workload.name).await?.draft.source;
+                drop(tx);
+                Some(manifests::reserve_files(&source).await?)
+            }
+            AdoptTarget::Override => {
+                drop(tx);
+                None
+            }
+        };
         let edit = |before: &Workload, workload: &mut Workload| -> Result<Option<NewEvent>, Error> {
             check_if_match(before.revision, if_match)?;
             actions::check_edit(before)?;
@@ -66,7 +76,9 @@ impl Hub {
                 }
             }
         };
-        Box::pin(self.edit_read_workload(actor, &row.workload.name, edit)).await
+        let edited = Box::pin(self.edit_read_workload(actor, &row.workload.name, edit)).await;
+        drop(memory);
+        edited
     }
 }
 

@@ -9,6 +9,8 @@ use futures::future::BoxFuture;
 use identity::{KeySet, ProviderMetadata, TokenError, discovery_url, parse_json};
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::sync::OwnedMutexGuard;
+use tokio::task::JoinHandle;
 
 use crate::Hub;
 
@@ -102,28 +104,48 @@ impl Hub {
 
     /// The documents of a provider.
     pub(super) async fn load_documents(&self, issuer: &str) -> Result<Arc<ProviderDocuments>, SignInFailure> {
-        let slot = self.provider_directory().slot(issuer);
-        let mut slot = slot.lock().await;
-        let now = self.clock().now();
+        let slot = self.provider_directory().slot(issuer).lock_owned().await;
         if let Some(documents) = &slot.documents
-            && now.millis_since(documents.read_at) < DOCUMENT_MILLIS
+            && self.clock().now().millis_since(documents.read_at) < DOCUMENT_MILLIS
         {
             return Ok(documents.clone());
         }
-        if slot.retry_at > now {
+        if slot.retry_at > self.clock().now() {
             return Err(SignInFailure::ProviderUnavailable);
         }
-        slot.retry_at = now.plus_millis(FAILURE_PAUSE_MILLIS);
-        let document = self.read_document(&discovery_url(issuer)).await?;
-        let metadata = ProviderMetadata::parse(&document, issuer).map_err(|error| {
-            tracing::warn!(issuer, %error, "the discovery document of an identity provider is not used");
-            SignInFailure::InvalidResponse
-        })?;
-        let keys = self.read_keys(&metadata).await?;
-        let documents = Arc::new(ProviderDocuments { metadata, keys, read_at: now, keys_read_at: now });
-        slot.documents = Some(documents.clone());
-        slot.retry_at = Timestamp::default();
-        Ok(documents)
+        let (hub, issuer) = (self.clone(), issuer.to_owned());
+        await_reading(tokio::spawn(async move { hub.read_documents(&issuer, slot).await })).await
+    }
+
+    /// Reads the documents of a provider, in a task of its own: anyone can start a sign-in and cut it off.
+    async fn read_documents(
+        &self,
+        issuer: &str,
+        mut slot: OwnedMutexGuard<ProviderSlot>,
+    ) -> Result<Arc<ProviderDocuments>, SignInFailure> {
+        let read = async {
+            let document = self.read_document(&discovery_url(issuer)).await?;
+            let metadata = ProviderMetadata::parse(&document, issuer).map_err(|error| {
+                tracing::warn!(issuer, %error, "the discovery document of an identity provider is not used");
+                SignInFailure::InvalidResponse
+            })?;
+            let keys = self.read_keys(&metadata).await?;
+            Ok((metadata, keys))
+        };
+        let started_at = self.clock().now();
+        match read.await {
+            Ok((metadata, keys)) => {
+                let (read_at, keys_read_at) = (started_at, started_at);
+                let documents = Arc::new(ProviderDocuments { metadata, keys, read_at, keys_read_at });
+                slot.documents = Some(documents.clone());
+                Ok(documents)
+            }
+            Err(failure) => {
+                // From its end: a read may take longer than the pause, and others wait for it.
+                slot.retry_at = self.clock().now().plus_millis(FAILURE_PAUSE_MILLIS);
+                Err(failure)
+            }
+        }
     }
 
     /// Verifies something with the keys of a provider; with a key that is not known, once more with keys that are read again, at most once a minute.
@@ -149,22 +171,33 @@ impl Hub {
         if now.millis_since(documents.keys_read_at) < KEY_PAUSE_MILLIS {
             return Ok(documents);
         }
-        let slot = self.provider_directory().slot(issuer);
-        let mut slot = slot.lock().await;
+        let slot = self.provider_directory().slot(issuer).lock_owned().await;
         // Another request may have read them meanwhile.
         if let Some(newer) = &slot.documents
             && now.millis_since(newer.keys_read_at) < KEY_PAUSE_MILLIS
         {
             return Ok(newer.clone());
         }
-        let (metadata, read_at) = (documents.metadata.clone(), documents.read_at);
+        let hub = self.clone();
+        await_reading(tokio::spawn(async move { hub.read_keys_again(&documents, slot).await })).await
+    }
+
+    /// Reads the keys of a provider again, in a task of its own: anyone can send a token and cut the request off.
+    async fn read_keys_again(
+        &self,
+        documents: &ProviderDocuments,
+        mut slot: OwnedMutexGuard<ProviderSlot>,
+    ) -> Result<Arc<ProviderDocuments>, SignInFailure> {
+        let with_keys = |keys: KeySet| ProviderDocuments {
+            metadata: documents.metadata.clone(),
+            keys,
+            read_at: documents.read_at,
+            keys_read_at: self.clock().now(),
+        };
         // Also after a read that fails, the next one is a minute later.
-        let previous = documents.keys.clone();
-        let unchanged = ProviderDocuments { metadata, keys: previous, read_at, keys_read_at: now };
-        slot.documents = Some(Arc::new(unchanged));
+        slot.documents = Some(Arc::new(with_keys(documents.keys.clone())));
         let keys = self.read_keys(&documents.metadata).await?;
-        let metadata = documents.metadata.clone();
-        let documents = Arc::new(ProviderDocuments { metadata, keys, read_at, keys_read_at: now });
+        let documents = Arc::new(with_keys(keys));
         slot.documents = Some(documents.clone());
         Ok(documents)
     }
@@ -184,6 +217,16 @@ impl Hub {
     }
 }
 
+/// What a task has read; it goes on if nobody awaits it any more.
+async fn await_reading(
+    task: JoinHandle<Result<Arc<ProviderDocuments>, SignInFailure>>,
+) -> Result<Arc<ProviderDocuments>, SignInFailure> {
+    task.await.unwrap_or_else(|error| {
+        tracing::error!(%error, "the read of an identity provider ended unexpectedly");
+        Err(SignInFailure::ProviderUnavailable)
+    })
+}
+
 /// The JSON of a response with status 200. What else a provider answers is not used.
 pub(super) fn parse_success(response: &IdentityResponse, url: &str) -> Result<Value, SignInFailure> {
     if response.status != 200 {
@@ -197,4 +240,63 @@ pub(super) fn parse_success(response: &IdentityResponse, url: &str) -> Result<Va
         tracing::warn!(url, %error, "an identity provider answered with something else than JSON");
         SignInFailure::InvalidResponse
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+
+    use futures::FutureExt as _;
+    use tokio::sync::Semaphore;
+
+    use super::*;
+    use crate::{Clock, HubConfig};
+
+    const ISSUER: &str = "https://id.example.com";
+
+    /// A provider that answers with an error, and only when there is a permit.
+    struct StalledProvider {
+        requests: Arc<AtomicUsize>,
+        permits: Arc<Semaphore>,
+    }
+
+    impl IdentityFetcher for StalledProvider {
+        fn fetch(&self, _: IdentityRequest) -> BoxFuture<'_, Result<IdentityResponse, String>> {
+            self.requests.fetch_add(1, Ordering::Relaxed);
+            async move {
+                let _permit = self.permits.acquire().await;
+                Err("it does not respond".to_owned())
+            }
+            .boxed()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_read_that_is_cut_off_goes_on_and_who_waits_for_a_failed_one_does_not_repeat_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let seconds = Arc::new(AtomicI64::new(1_000_000));
+        let source = seconds.clone();
+        let clock = Clock::from_fn(move || Timestamp::from_millis(1_000 * source.load(Ordering::Relaxed)));
+        let database = format!("sqlite://{}", folder.path().join("flotilla.db").display());
+        let hub = Hub::open(HubConfig::new(database, clock)).await.unwrap();
+        let (requests, permits) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
+        hub.set_identity_fetcher(StalledProvider { requests: requests.clone(), permits: permits.clone() });
+        {
+            let mut cut_off = pin!(hub.load_documents(ISSUER));
+            assert!(futures::poll!(cut_off.as_mut()).is_pending());
+        }
+        let mut waiting = pin!(hub.load_documents(ISSUER));
+        assert!(futures::poll!(waiting.as_mut()).is_pending(), "the read goes on");
+        // It takes longer than the pause.
+        seconds.fetch_add(12, Ordering::Relaxed);
+        permits.add_permits(1);
+        assert!(waiting.await.is_err());
+        assert_eq!(requests.load(Ordering::Relaxed), 1);
+        assert!(hub.load_documents(ISSUER).await.is_err());
+        assert_eq!(requests.load(Ordering::Relaxed), 1, "the pause is from its end");
+        seconds.fetch_add(5, Ordering::Relaxed);
+        assert!(hub.load_documents(ISSUER).await.is_err());
+        assert_eq!(requests.load(Ordering::Relaxed), 2);
+    }
 }

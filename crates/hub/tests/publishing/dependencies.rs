@@ -176,12 +176,15 @@ async fn g313_a_workload_that_others_depend_on_leaves_their_clusters_only_after_
     let mut west = test.register_cluster("west", &[("region", "us")]).await;
     create_dependent(&test, "db", everywhere(), &[]).await;
     create_dependent(&test, "web", everywhere(), &["db"]).await;
+    create_dependent(&test, "api", everywhere(), &["db"]).await;
     test.publish("db").await;
     test.publish("web").await;
+    test.publish("api").await;
     for agent in [&mut east, &mut west] {
         let db = wait_for_revision(agent, "db", 1).await;
         agent.report_applied(&db).await;
         wait_for_revision(agent, "web", 1).await;
+        wait_for_revision(agent, "api", 1).await;
     }
     test.edit_draft("db", |spec| spec.placement = by_label("region=eu")).await;
     let shrink = async |force: &[&str]| {
@@ -191,7 +194,7 @@ async fn g313_a_workload_that_others_depend_on_leaves_their_clusters_only_after_
     };
     let Err(Error::PlanRejected { findings, .. }) = shrink(&[]).await else { panic!("it was published") };
     assert_eq!((findings[0].code.as_str(), &*findings[0].clusters), ("G313", &["west".to_owned()][..]));
-    assert!(findings[0].message.starts_with("web depends on db on these clusters."), "{:?}", findings[0]);
+    assert!(findings[0].message.starts_with("api, web depend on db on these clusters."), "{:?}", findings[0]);
     assert_eq!(shrink(&["G313"]).await.unwrap().revision, 2);
 
     let unpublish = async |ignore_dependents: bool| {

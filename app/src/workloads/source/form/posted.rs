@@ -92,7 +92,7 @@ mod reading {
 
     use domain::Finding;
     use domain::workload::SourceFile;
-    use domain::yaml_edit::{self, EditError};
+    use domain::yaml_edit::{self, EditBudget, EditError};
     use serde_json::{Value, json};
 
     use super::super::source_text::remove_field;
@@ -101,6 +101,8 @@ mod reading {
     const INGRESS_HOST: &str = "/spec/rules/0/host";
     const TLS_HOST: &str = "/spec/tls/0/hosts/0";
     const TLS_SECRET: &str = "/spec/tls/0/secretName";
+    /// Most bytes of values that are compared with what was typed: many fields may name one long list.
+    const MAX_COMPARED_BYTES: usize = 16 << 20;
 
     /// One changed field.
     struct ChangedInput<'a> {
@@ -121,10 +123,10 @@ mod reading {
         if rendered.is_empty() {
             return Ok(files);
         }
-        let mut changed: Vec<_> =
-            inputs.iter().filter_map(|(key, typed)| read_input(key, typed, rendered)).collect();
+        let mut changed = find_changed(rendered, inputs)?;
         // A removed item shifts those after it, so what is emptied comes last.
         changed.sort_by_key(|input| input.typed.is_empty());
+        check_edits(&files, &changed)?;
         for input in changed {
             let Some(file) = files.get_mut(input.file) else { continue };
             file.text = apply_input(&file.text, &input).map_err(|why| reject(&input, &why))?;
@@ -140,18 +142,69 @@ mod reading {
         ))
     }
 
-    /// `None` if the field is not readable, or holds what was rendered.
-    fn read_input<'a>(key: &'a str, typed: &'a str, rendered: &[String]) -> Option<ChangedInput<'a>> {
+    /// The fields that are readable and do not hold what was rendered. Each text that was rendered is parsed once.
+    fn find_changed<'a>(
+        rendered: &[String],
+        inputs: &'a BTreeMap<String, String>,
+    ) -> AppResult<Vec<ChangedInput<'a>>> {
+        let mut documents: BTreeMap<usize, Vec<Option<Value>>> = BTreeMap::new();
+        let mut compared = 0_usize;
+        let mut changed = Vec::new();
+        for input in inputs.iter().filter_map(|(key, typed)| read_input(key, typed)) {
+            let Some(text) = rendered.get(input.file) else { continue };
+            let all = documents.entry(input.file).or_insert_with(|| yaml_edit::parse_documents(text));
+            let object = all.get(input.document).and_then(Option::as_ref);
+            let before = object.and_then(|object| object.pointer(input.path)).map(format_value);
+            let before = before.unwrap_or_default();
+            compared = compared.saturating_add(before.len());
+            if compared > MAX_COMPARED_BYTES {
+                return Err(reject_many());
+            }
+            if !before.lines().eq(input.typed.lines()) {
+                changed.push(input);
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Rejects more edits than are made one after the other, before the first one.
+    fn check_edits(files: &[SourceFile], changed: &[ChangedInput<'_>]) -> AppResult<()> {
+        let mut counts: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+        for input in changed {
+            let (edits, typed) = counts.entry(input.file).or_default();
+            *edits += match input.path {
+                // Its maps that are empty then are removed too.
+                path if input.typed.is_empty() => path.matches('/').count(),
+                // That of the certificate is another one.
+                INGRESS_HOST => 2,
+                _ => 1,
+            };
+            *typed += input.typed.len();
+        }
+        let mut budget = EditBudget::default();
+        for (number, (edits, typed)) in counts {
+            let length = files.get(number).map_or(0, |file| file.text.len());
+            if !budget.charge(length + typed, edits) {
+                return Err(reject_many());
+            }
+        }
+        Ok(())
+    }
+
+    fn reject_many() -> AppError {
+        let message = "More fields were changed than can be entered into a YAML of this length at once.";
+        AppError::from_finding(Finding::error("FormField", message, "Go back, and write them into the YAML."))
+    }
+
+    /// `None` if the field is not readable.
+    fn read_input<'a>(key: &'a str, typed: &'a str) -> Option<ChangedInput<'a>> {
         let kind = key.chars().next()?;
         let start = key.find('/')?;
         let (file, document) = key.get(1..start)?.split_once('.')?;
         let (file, document) = (file.parse::<usize>().ok()?, document.parse::<usize>().ok()?);
         let path = key.get(start..)?;
-        let before = yaml_edit::parse_documents(rendered.get(file)?).into_iter().nth(document).flatten();
-        let before = before.as_ref().and_then(|object| object.pointer(path)).map(format_value);
         let typed = typed.trim_end_matches(['\r', '\n']);
-        let is_same = before.unwrap_or_default().lines().eq(typed.lines());
-        (!is_same).then_some(ChangedInput { kind, file, document, path, typed })
+        Some(ChangedInput { kind, file, document, path, typed })
     }
 
     fn format_value(value: &Value) -> String {
@@ -277,5 +330,27 @@ mod tests {
         let inputs = BTreeMap::from([(key(InputKind::Text, "image"), "reg.example/web:1".to_owned())]);
         let error = apply_inputs(vec![broken], &[file.text], &inputs).unwrap_err();
         assert!(format!("{error:?}").contains("reg.example/web:1"), "{error:?}");
+    }
+
+    #[test]
+    fn p19_a_form_with_many_fields_is_rejected_before_the_first_edit() {
+        let file = SourceFile { name: "a.yaml".to_owned(), text: format!("a: {}\n", "x".repeat(50_000)) };
+        let typed = |count: usize| -> BTreeMap<String, String> {
+            (0..count).map(|n| (format!("t0.0/k{n}"), "typed".to_owned())).collect()
+        };
+        let apply = |text: &str, inputs: &BTreeMap<String, String>| {
+            apply_inputs(vec![file.clone()], &[text.to_owned()], inputs)
+        };
+        let edited = apply(&file.text, &typed(3)).unwrap().remove(0).text;
+        assert!(edited.ends_with("k0: typed\nk1: typed\nk2: typed\n"), "{}", &edited[50_000..]);
+        let error = apply(&file.text, &typed(20_000)).unwrap_err();
+        assert!(format!("{error:?}").contains("More fields were changed"), "{error:?}");
+
+        // Different names of one long list.
+        let list = format!("a: [{}1]\n", "1, ".repeat(50_000));
+        let same: BTreeMap<String, String> =
+            (0..2_000).map(|n| (format!("l{}0.0/a", "0".repeat(n)), String::new())).collect();
+        let error = apply(&list, &same).unwrap_err();
+        assert!(format!("{error:?}").contains("More fields were changed"), "{error:?}");
     }
 }

@@ -1,5 +1,7 @@
 //! Fields that are no longer desired.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::Value;
 
 use super::field_position::FieldPosition;
@@ -108,11 +110,12 @@ fn collect_removed_items(
     ) else {
         return;
     };
+    let desired: HashMap<Vec<String>, &Value> = desired.into_iter().collect();
+    let live: HashMap<Vec<String>, &Value> = live.into_iter().collect();
     for (key, item) in previous {
-        let find = |items: &[(Vec<String>, &Value)]| items.iter().position(|(other, _)| *other == key);
-        let Some(existing) = find(&live).map(|at| live[at].1) else { continue };
+        let Some(existing) = live.get(&key).copied() else { continue };
         let at = at.item(item_segment(item, keys));
-        match find(&desired).map(|index| desired[index].1) {
+        match desired.get(&key).copied() {
             Some(desired) => {
                 let was = FieldState { desired: Some(desired), live: Some(existing) };
                 collect_removed(item, was, &at, changes);
@@ -136,7 +139,8 @@ fn covers(previous: &Value, live: &Value, at: &FieldPosition<'_>) -> bool {
             };
             match (index_by_merge_keys(previous, &keys), index_by_merge_keys(live, &keys)) {
                 (Some(previous), Some(live)) => {
-                    live.iter().all(|(key, _)| previous.iter().any(|(other, _)| other == key))
+                    let previous: HashSet<&Vec<String>> = previous.iter().map(|(key, _)| key).collect();
+                    live.iter().all(|(key, _)| previous.contains(key))
                 }
                 _ => true,
             }

@@ -12,7 +12,7 @@ use crate::model::source::Source;
 use crate::model::values::merge_values;
 use crate::model::workload::WorkloadSpec;
 use crate::text::manifest::yaml_value;
-use crate::text::yaml_edit;
+use crate::text::yaml_edit::{self, EditBudget};
 
 /// Priority of the override that a request for one cluster creates: above those that people create by default.
 pub const OVERRIDE_PRIORITY: u32 = 900;
@@ -33,9 +33,10 @@ impl ValuesUpdate<'_> {
     /// Changes the values of a spec whose source is a chart. Comments stay where values are merged. What an override for one
     /// cluster has beside values, such as patches, stays; `next_id` gives the id of a new override.
     pub fn apply(&self, spec: &mut WorkloadSpec, mut next_id: impl FnMut() -> OverrideId) {
+        let mut budget = EditBudget::default();
         if let Source::Chart(source) = &mut spec.source {
             source.values = if self.reuse_values {
-                merge_into_text(&source.values, self.values)
+                merge_into_text(&source.values, self.values, &mut budget)
             } else {
                 format_values(self.values)
             };
@@ -48,7 +49,7 @@ impl ValuesUpdate<'_> {
         for (cluster, values) in self.overrides {
             let found = spec.overrides.iter_mut().filter(|over| cluster_of(over) == Some(cluster));
             match found.max_by_key(|over| over.priority) {
-                Some(over) => over.values = merge_into_text(&over.values, values),
+                Some(over) => over.values = merge_into_text(&over.values, values, &mut budget),
                 None => spec.overrides.push(Override {
                     id: next_id(),
                     name: format!("values-{cluster}"),
@@ -105,19 +106,33 @@ fn format_values(values: &ChartValues) -> String {
     }
 }
 
-/// Merges values into a text. Where its notation can't be edited in place, the text is written again, without its comments.
-fn merge_into_text(text: &str, over: &ChartValues) -> String {
+/// Merges values into a text. Where its notation can't be edited in place, or the budget has not an edit for each value, the text is
+/// written again, without its comments.
+fn merge_into_text(text: &str, over: &ChartValues, budget: &mut EditBudget) -> String {
     let base = read_chart_values(text);
     if base.is_empty() && text.trim().is_empty() {
         return format_values(over);
     }
-    let mut edited = text.to_owned();
-    if set_leaves(&mut edited, &FieldPath::default(), Some(&Value::Object(base.clone())), over).is_some() {
-        return edited;
+    let length = text.len().saturating_add(format_values(over).len());
+    if budget.charge(length, count_leaves(over)) {
+        let mut edited = text.to_owned();
+        let path = FieldPath::default();
+        if set_leaves(&mut edited, &path, Some(&Value::Object(base.clone())), over).is_some() {
+            return edited;
+        }
     }
     let mut merged = Value::Object(base);
     merge_values(&mut merged, &Value::Object(over.clone()));
     yaml_edit::add_document("", &merged)
+}
+
+/// How many values [`set_leaves`] sets at most.
+fn count_leaves(over: &ChartValues) -> usize {
+    let count = |value: &Value| match value {
+        Value::Object(map) => count_leaves(map).max(1),
+        _ => 1,
+    };
+    over.values().map(count).sum()
 }
 
 /// Sets every leaf of `over` that differs; `None` if the text can't be edited.

@@ -70,6 +70,16 @@ fn s1_18_reused_values_are_merged_and_clusters_that_are_not_mentioned_keep_their
 }
 
 #[test]
+fn p19_many_reused_values_are_merged_without_an_edit_for_each() {
+    let mut spec = spec("# two are enough\nreplicas: 2\n");
+    let many: ChartValues = (0..10_000).map(|n| (format!("k{n}"), n.into())).collect();
+    update(&mut spec, true, many.into(), json!({}));
+    assert!(!common(&spec).contains("# two are enough"));
+    let values = read_chart_values(common(&spec));
+    assert_eq!((values.len(), &values["replicas"], &values["k9999"]), (10_001, &json!(2), &json!(9_999)));
+}
+
+#[test]
 fn s1_18_replaced_values_drop_those_of_clusters_that_are_not_mentioned_but_no_patches() {
     let mut spec = spec("replicas: 2\n");
     update(&mut spec, true, json!({}), json!({"eu-1": {"a": 1}, "eu-2": {"b": 1}, "eu-3": {"c": 1}}));

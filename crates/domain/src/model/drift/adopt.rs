@@ -11,7 +11,7 @@ use crate::model::report::limits::is_truncated_value;
 use crate::text::secret_text::find_hidden_value;
 use crate::text::source_file::SourceFile;
 use crate::text::template::is_templated;
-use crate::text::yaml_edit;
+use crate::text::yaml_edit::{self, EditBudget};
 
 fn unavailable(why: String) -> ActionUnavailable {
     ActionUnavailable(why)
@@ -71,6 +71,14 @@ pub fn adopt_into_files(
         return Err(unavailable(format!("In the files of the draft, {count} is {object}. {elsewhere}")));
     };
     let file = &mut files[*number];
+    // Each field parses the file again.
+    if !EditBudget::default().charge(file.text.len(), fields.len()) {
+        return Err(unavailable(format!(
+            "{} is too long for {} fields at once: adopt fewer of them. {elsewhere}",
+            file.name,
+            fields.len()
+        )));
+    }
     let mut text = file.text.clone();
     for field in fields {
         check_adoptable(object, field)?;

@@ -126,6 +126,19 @@ fn what_is_not_one_object_of_the_files_is_not_adopted() {
 }
 
 #[test]
+fn p19_many_fields_of_a_long_file_are_not_adopted_at_once() {
+    let long = format!("{FILE}---\napiVersion: v1\nkind: Other\ntext: {}\n", "x".repeat(1 << 20));
+    let fields: Vec<DriftedField> =
+        (0..5).map(|n| DriftedField { path: format!("/data/k{n}"), ..colour(Some(json!("red"))) }).collect();
+    let mut edited = files(&long);
+    let refused = adopt_into_files(&mut edited, "shop", &settings(), &fields).unwrap_err();
+    assert!(refused.0.contains("too long for 5 fields at once"), "{}", refused.0);
+    assert_eq!(edited, files(&long));
+    adopt_into_files(&mut edited, "shop", &settings(), &fields[..1]).unwrap();
+    assert!(edited[0].text.contains("k0: red"));
+}
+
+#[test]
 fn a_value_that_is_hidden_shortened_or_unknown_is_not_adopted() {
     let why = |object: &ObjectRef, field: &DriftedField| check_adoptable(object, field).unwrap_err().0;
     let secret = ObjectRef { kind: "Secret".to_owned(), ..settings() };

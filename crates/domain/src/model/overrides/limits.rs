@@ -7,7 +7,7 @@ use super::apply::raw_path;
 use super::{ClusterSelector, Override, Patch};
 use crate::kubernetes::labels::LabelSelector;
 use crate::text::finding::Finding;
-use crate::text::manifest::{MAX_DEPTH, MAX_OBJECT_BYTES, json_size, value_depth};
+use crate::text::manifest::{MAX_DEPTH, MAX_OBJECT_BYTES, count_path_bytes, json_size, value_depth};
 
 /// Most overrides of one workload.
 pub const MAX_OVERRIDES: usize = 1_000;
@@ -19,6 +19,9 @@ pub const MAX_OVERRIDE_VALUES: usize = 10_000;
 pub const MAX_PATCH_VALUES: usize = 30_000;
 /// Most bytes of all overrides of one workload together, as JSON: no cluster takes more in one object.
 pub const MAX_OVERRIDE_BYTES: usize = MAX_OBJECT_BYTES;
+
+/// Most bytes that the paths of all values in the patches of a workload have together: each repeats the keys above it.
+const MAX_PATCH_PATH_BYTES: usize = 16 << 20;
 
 /// Most values in the selectors of the targets of all overrides of one workload together, names of groups included. A term without values
 /// counts as one. Each is compared with each cluster.
@@ -46,6 +49,7 @@ pub fn check_limits(overrides: &[Override]) -> Vec<Finding> {
         ))
         .collect();
     findings.extend(check_all_values(overrides));
+    findings.extend(check_path_bytes(overrides));
     let bytes = json_size(overrides);
     if bytes > MAX_OVERRIDE_BYTES {
         let message = format!(
@@ -86,6 +90,29 @@ fn check_all_values(overrides: &[Override]) -> Option<Finding> {
         );
         Finding::error("G111", message, SPLIT_HINT).with_path("/overrides")
     })
+}
+
+/// The finding for patches whose values have paths over the limit together; it names the override that has most of them.
+fn check_path_bytes(overrides: &[Override]) -> Option<Finding> {
+    let counted = || overrides.iter().map(|over| (patch_path_bytes(over), over));
+    let bytes = counted().fold(0_usize, |sum, (bytes, _)| sum.saturating_add(bytes));
+    let (_, largest) = counted().max_by_key(|(bytes, _)| *bytes)?;
+    (bytes > MAX_PATCH_PATH_BYTES).then(|| {
+        let message = format!(
+            "The paths of all values in the patches have {bytes} bytes together, because each repeats the keys above it; at most \
+             {MAX_PATCH_PATH_BYTES} are allowed. Override {:?} has most of them.",
+            largest.name
+        );
+        Finding::error("G111", message, "Use shorter keys, or fewer values below long ones.").with_path("/overrides")
+    })
+}
+
+fn patch_path_bytes(over: &Override) -> usize {
+    let of_patch = |patch: &Patch| {
+        let length = raw_path(&patch.op).len();
+        patch.op.value().map_or(length, |value| count_path_bytes(value, length))
+    };
+    over.patches.iter().map(of_patch).fold(0, usize::saturating_add)
 }
 
 fn check_values(over: &Override) -> Option<Finding> {
@@ -171,6 +198,26 @@ mod tests {
         assert_eq!((all.len(), all[0].path.as_str()), (1, "/overrides"), "{all:?}");
         assert!(all[0].message.contains("have 30001 values; at most 30000 are allowed."), "{all:?}");
         assert!(all[0].message.contains("has 10000 of them."), "{all:?}");
+    }
+
+    #[test]
+    fn p19_the_paths_of_the_values_in_patches_have_a_limit_together() {
+        let merge = |key: usize| {
+            let below: serde_json::Map<String, Value> =
+                (0..9_000).map(|n| (format!("k{n}"), Value::Null)).collect();
+            let value = serde_json::json!({ ("x".repeat(key)): below });
+            let mut over = patched("long", &[]);
+            over.patches = vec![Patch { object: ObjectSelector::default(), op: PatchOp::Merge { value } }];
+            over
+        };
+        assert_eq!(check_limits(&[merge(253), patched("a", &[10])]), []);
+        let found = check_limits(&[patched("a", &[10]), merge(500_000)]);
+        assert_eq!(
+            (found.len(), found[0].code.as_str(), found[0].is_blocking()),
+            (1, "G111", true),
+            "{found:?}"
+        );
+        assert!(found[0].message.contains("Override \"long\" has most of them."), "{found:?}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use crate::text::secret_text::{
     may_contain_secret,
 };
 use crate::text::secret_values::SecretMarks;
+use crate::text::yaml_edit::EditBudget;
 
 impl WorkloadSpec {
     /// The spec with the values of Secrets in its manifests and overrides hidden, and those values of charts whose name or format is that of
@@ -30,23 +31,26 @@ impl WorkloadSpec {
 
     /// The same in place: a spec may be large.
     pub fn hide_secrets(&mut self, marks: &SecretMarks) {
+        let mut budget = EditBudget::default();
         match &mut self.source {
             Source::Yaml { files } => {
                 for file in files.iter_mut().filter(|file| may_contain_secret(&file.text)) {
-                    file.text = hide_secrets(&file.text);
+                    file.text = hide_secrets(&file.text, &mut budget);
                 }
             }
-            Source::Chart(chart) => chart.values = marks.hide_in_text(&chart.values),
-            Source::Git(source) | Source::Oci(source) => source.values = marks.hide_in_text(&source.values),
+            Source::Chart(chart) => chart.values = marks.hide_within(&chart.values, &mut budget),
+            Source::Git(source) | Source::Oci(source) => {
+                source.values = marks.hide_within(&source.values, &mut budget);
+            }
         }
-        self.overrides.iter_mut().for_each(|over| over.hide_secrets(marks));
+        self.overrides.iter_mut().for_each(|over| over.hide_secrets(marks, &mut budget));
     }
 }
 
 impl Override {
-    /// Hides what it sets in Secrets, and the values of the chart that are secrets.
-    pub fn hide_secrets(&mut self, marks: &SecretMarks) {
-        self.values = marks.hide_in_text(&self.values);
+    /// Hides what it sets in Secrets, and the values of the chart that are secrets. The budget is that of all overrides of a workload.
+    pub fn hide_secrets(&mut self, marks: &SecretMarks, budget: &mut EditBudget) {
+        self.values = marks.hide_within(&self.values, budget);
         for patch in &mut self.patches {
             if may_change_secret(patch) {
                 hide_patch(patch);

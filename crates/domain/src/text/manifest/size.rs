@@ -50,7 +50,7 @@ fn large_bundle(total: usize) -> Option<Finding> {
 }
 
 /// The finding for paths over the limit; it names the object that has most of them.
-fn long_paths<'a>(objects: impl Iterator<Item = &'a Value>) -> Option<Finding> {
+pub(crate) fn long_paths<'a>(objects: impl Iterator<Item = &'a Value>) -> Option<Finding> {
     let counted: Vec<(usize, &Value)> = objects.map(|object| (count_path_bytes(object, 0), object)).collect();
     let total = counted.iter().fold(0_usize, |sum, (bytes, _)| sum.saturating_add(*bytes));
     let (_, object) = counted.into_iter().max_by_key(|(bytes, _)| *bytes)?;
@@ -67,7 +67,7 @@ fn long_paths<'a>(objects: impl Iterator<Item = &'a Value>) -> Option<Finding> {
 }
 
 /// The bytes of the paths of a value at a path of `length` bytes and of everything in it.
-fn count_path_bytes(value: &Value, length: usize) -> usize {
+pub(crate) fn count_path_bytes(value: &Value, length: usize) -> usize {
     match value {
         Value::Object(map) => map
             .iter()
@@ -75,10 +75,28 @@ fn count_path_bytes(value: &Value, length: usize) -> usize {
             .fold(length, usize::saturating_add),
         Value::Array(items) => items
             .iter()
-            .map(|value| count_path_bytes(value, length.saturating_add(2)))
+            .map(|value| count_path_bytes(value, length.saturating_add(item_bytes(value))))
             .fold(length, usize::saturating_add),
         _ => length,
     }
+}
+
+/// The bytes of the longest path in a value.
+pub(crate) fn longest_path(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => {
+            map.iter().map(|(key, value)| key.len() + 1 + longest_path(value)).max().unwrap_or_default()
+        }
+        Value::Array(items) => {
+            items.iter().map(|value| item_bytes(value) + longest_path(value)).max().unwrap_or_default()
+        }
+        _ => 0,
+    }
+}
+
+/// What the item of a list adds to a path: its position, or its name in `[name=…]`.
+fn item_bytes(item: &Value) -> usize {
+    item["name"].as_str().map_or(2, |name| name.len() + 7)
 }
 
 fn large_object(object: &Value, size: usize) -> Option<Finding> {

@@ -56,7 +56,10 @@ fn g124_a_value_that_was_hidden_is_not_published() {
     assert_eq!(only_finding("G124", &config("(hidden)")).path, "/data/all.yaml");
     assert_no_finding("G124", &config("is (hidden)"));
     // So is a file that can't be read.
-    let text = crate::text::secret_text::hide_secrets("kind: Secret\nbad: [\n");
+    let text = crate::text::secret_text::hide_secrets(
+        "kind: Secret\nbad: [\n",
+        &mut crate::text::yaml_edit::EditBudget::default(),
+    );
     let finding = only_finding("G124", &format!("{}---\n{text}", config("blue")));
     assert_eq!(finding.location.map(|location| location.file).as_deref(), Some("a.yaml"));
 }
