@@ -76,6 +76,8 @@ impl Hub {
         let ComputedPlan { mut plan, bundles, targets, expected, memory: _memory } =
             run_blocking(compute).await??;
         let mut tx = self.write().await?;
+        // Not recorded in the audit log, and refused like what is.
+        Box::pin(self.require_credential(&mut tx, actor, UserAction::Plan)).await?;
         for (digest, bytes) in &bundles {
             store::artifact::put(&mut tx, digest, bytes, plan.created_at).await?;
         }

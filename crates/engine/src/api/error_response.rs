@@ -80,8 +80,8 @@ pub(crate) fn from_status(code: StatusCode, body: &[u8], retry_after: Option<Dur
     }
 }
 
-/// Replaces values by `…`: objects in "Invalid value: {…}", which are long and precede the reason, and whatever an apply has in place of another
-/// type, as in "expected string, got &value.valueUnstructured{Value:4711}". Everybody reads the message, and they may be secrets.
+/// Replaces values by `…`: objects in "Invalid value: {…}", which are long and precede the reason, and whatever an apply has in place of
+/// another type, as in "expected string, got &value.valueUnstructured{Value:4711}". Everybody reads the message, and they may be secrets.
 fn redact_values(message: &str) -> String {
     redact_behind("valueUnstructured", &redact_behind("Invalid value: ", message)).into_owned()
 }

@@ -99,7 +99,8 @@ impl Hub {
     /// its turn may have come late. A provider is not asked again.
     ///
     /// # Errors
-    /// The session or the token has ended, the user was disabled, or the role is a lower one than the request began with.
+    /// The session or the token has ended, the user was disabled, or the role does not allow the action any more. A lower one that does is
+    /// [`Error::ServerBusy`], because what else was decided with the role from before is decided again.
     pub(crate) async fn require_credential(
         &self,
         tx: &mut Tx,
@@ -109,9 +110,6 @@ impl Hub {
         const ENDED: Error = Error::Unauthenticated(
             "Your session or API token has ended since the request was sent. Nothing was changed: sign in again.",
         );
-        const LOWERED: Error = Error::Unauthenticated(
-            "Your role was changed since the request was sent. Nothing was changed: send it again.",
-        );
         let (Some(user), Some(credential)) = (actor.user(), &actor.credential) else { return Ok(()) };
         if let Credential::Session { identity: Some(identity), .. } = credential {
             let sign_in = store::identity_session::get(tx, identity).await?;
@@ -119,7 +117,12 @@ impl Hub {
         }
         let role = self.load_current_role(tx, user, credential).await?.ok_or(ENDED)?;
         authorize(role, action).map_err(Error::Forbidden)?;
-        if role < actor.role { Err(LOWERED) } else { Ok(()) }
+        if role >= actor.role {
+            return Ok(());
+        }
+        // The credential is accepted: the same request is decided with the role of now, so that no client should sign in again.
+        let message = "Your role was changed since the request was sent.".to_owned();
+        Err(Error::ServerBusy { message, retry_after_seconds: 1 })
     }
 
     /// The role that a credential of a user gives now; `None` if it is not accepted any more.
