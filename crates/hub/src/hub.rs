@@ -308,7 +308,14 @@ impl Hub {
     /// What authenticated the request has ended since, or does not allow the action any more.
     pub(crate) async fn write_as(&self, actor: &Actor, action: UserAction) -> Result<Tx, Error> {
         let mut tx = self.write().await?;
-        Box::pin(self.require_credential(&mut tx, actor, action)).await?;
+        if let Err(refusal) = Box::pin(self.require_credential(&mut tx, actor, action)).await {
+            // `SQLite` has one writer, which the audit log needs too.
+            drop(tx);
+            if let Error::Forbidden(denied) = &refusal {
+                Box::pin(self.record_denial(actor, denied, "")).await;
+            }
+            return Err(refusal);
+        }
         if actor.request_key.is_some() {
             tx.require_response();
         }

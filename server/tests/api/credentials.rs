@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::roles::RoleUser;
 use crate::sessions::{cookie, form, sign_in};
-use crate::test_server::{PASSWORD, TestResponse, TestServer, USER_NAME, WORKLOADS};
+use crate::test_server::{PASSWORD, TestResponse, TestServer, USER_NAME, WORKLOADS, new_workload};
 
 const TOKENS: &str = "/api/v1/tokens";
 const USERS: &str = "/api/v1/users";
@@ -250,5 +250,30 @@ async fn a_change_whose_body_arrives_after_its_user_lost_the_right_to_it_is_refu
             "{what}: {}",
             users.text
         );
+        let recorded = server.get("/api/v1/audit?actor=admin").await;
+        let is_denied = recorded.text.contains("\"denied\"");
+        assert_eq!(is_denied, status == StatusCode::FORBIDDEN, "{what}: {}", recorded.text);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_whose_body_arrives_after_its_user_got_a_lower_role_that_allows_it_is_sent_again() {
+    let server = TestServer::start().await;
+    let publisher = RoleUser::create(&server, Role::Publisher).await;
+    let (hub, actor) = (server.hub.clone(), server.actor.clone());
+    let new = new_workload("web").to_string();
+    let text = new.clone();
+    let body = futures::stream::once(async move {
+        hub.set_user_role(&actor, "publisher", Role::Editor).await.unwrap();
+        Ok::<_, std::io::Error>(text)
+    });
+    let request = Request::post(WORKLOADS).header("authorization", format!("Bearer {}", publisher.token));
+    let request = request.header("content-type", "application/json").header("idempotency-key", "late");
+    let answer = server.send_raw(request.body(Body::from_stream(body)).unwrap()).await;
+    assert_eq!(answer.problem(), (503, "ServerBusy".to_owned()), "{}", answer.text);
+    assert_eq!(answer.header("retry-after"), "1");
+    let request = Request::post(WORKLOADS).header("authorization", format!("Bearer {}", publisher.token));
+    let request = request.header("content-type", "application/json").header("idempotency-key", "late");
+    let again = server.send_raw(request.body(Body::from(new)).unwrap()).await;
+    assert_eq!(again.status, StatusCode::CREATED, "as an editor: {}", again.text);
 }
