@@ -17,7 +17,7 @@ mod token;
 
 pub use attempts::{SignInClient, SignInStatistics};
 pub(crate) use change_password::require_password_user;
-pub(crate) use password::HashLimiter;
+pub(crate) use password::{HashLimiter, check_user_name};
 pub(crate) use password_link::issue_password_link;
 pub(crate) use token::remove_token;
 

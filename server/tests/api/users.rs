@@ -61,6 +61,8 @@ async fn an_invited_user_sets_a_password_with_a_link_that_works_once() {
     assert_eq!((&users[1]["name"], &users[1]["state"]), (&json!("bob"), &json!("active")));
     assert_eq!(server.post(USERS, &json!({"name": "bob", "role": "viewer"})).await.problem().0, 409);
     assert_eq!(server.post(USERS, &json!({"name": "eve", "role": "king"})).await.problem().0, 400);
+    let of_system = server.post(USERS, &json!({"name": "flotilla", "role": "viewer"})).await;
+    assert_eq!(of_system.problem(), (422, "Invalid".to_owned()), "{}", of_system.text);
     let events = server.get("/api/v1/events").await;
     assert!(events.text.contains("bob was invited as publisher."), "{}", events.text);
 }

@@ -171,7 +171,16 @@ fn dummy_hash() -> &'static str {
 }
 
 fn check_credentials(user: &str, password: &str) -> Vec<Finding> {
-    name_check::check_label("Name", user).into_iter().chain(check_password(user, password)).collect()
+    check_user_name(user).into_iter().chain(check_password(user, password)).collect()
+}
+
+/// Why a new user can't have a name (G101): it is not valid, or it is that of Flotilla itself in histories and the audit log.
+pub(crate) fn check_user_name(name: &str) -> Option<Finding> {
+    let reserved = || {
+        let message = format!("Name {name:?} is that of the system in histories and the audit log.");
+        Finding::error(name_check::INVALID_NAME, message, "Choose another name.")
+    };
+    name_check::check_label("Name", name).or_else(|| (name == Actor::system().name).then(reserved))
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use domain::authorization::UserAction;
 use domain::event::{EventKind, NewEvent};
-use domain::name_check;
 use domain::user::{NewUser, PasswordLink};
 use domain::{Timestamp, UserId};
 use store::role_binding;
@@ -10,7 +9,7 @@ use store::user::UserRow;
 
 use super::to_view;
 use crate::hub::CommitEffects;
-use crate::sign_in::issue_password_link;
+use crate::sign_in::{check_user_name, issue_password_link};
 use crate::{Actor, Error, Hub};
 
 /// How long the link of an invitation is valid, in milliseconds: seven days.
@@ -23,7 +22,7 @@ impl Hub {
     /// The name is invalid or in use.
     pub async fn invite_user(&self, actor: &Actor, new: NewUser) -> Result<PasswordLink, Error> {
         actor.authorize(UserAction::ManageUsers)?;
-        if let Some(finding) = name_check::check_label("Name", &new.name) {
+        if let Some(finding) = check_user_name(&new.name) {
             return Err(Error::Invalid(vec![finding]));
         }
         let now = self.clock().now();
