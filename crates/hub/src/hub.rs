@@ -308,7 +308,8 @@ impl Hub {
     /// What authenticated the request has ended since, or does not allow the action any more.
     pub(crate) async fn write_as(&self, actor: &Actor, action: UserAction) -> Result<Tx, Error> {
         let mut tx = self.write().await?;
-        if let Err(refusal) = Box::pin(self.require_credential(&mut tx, actor, action)).await {
+        let checked = Box::pin(self.require_credential(&mut tx, actor, action)).await;
+        if let Err(refusal) = checked {
             // `SQLite` has one writer, which the audit log needs too.
             drop(tx);
             if let Error::Forbidden(denied) = &refusal {

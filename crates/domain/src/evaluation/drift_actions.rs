@@ -75,7 +75,7 @@ pub fn check_verb(
         _ if item.is_missing() => {
             unavailable(format!("{} is missing on {}: revert creates it again.", item.object, item.cluster))
         }
-        _ if is_adopted && item.object.is_kind("", "Secret") => unavailable(format!(
+        _ if is_adopted && item.object.kind == "Secret" => unavailable(format!(
             "The values of {} are not reported, because it is a Secret: change the draft by hand.",
             item.object
         )),
