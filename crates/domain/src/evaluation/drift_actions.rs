@@ -150,7 +150,11 @@ mod tests {
         let admin = |item: &DriftItem, origin| possible(item, origin, Role::Admin);
         let one = item("ConfigMap", 1);
         assert_eq!(admin(&one, ManifestOrigin::Remote), ["revert", "adoptOverride", "ignore", "snooze"]);
-        assert_eq!(admin(&item("Secret", 1), ManifestOrigin::Files), ["revert", "ignore", "snooze"]);
+        let mut secret = item("Secret", 1);
+        for group in ["", "x.test"] {
+            secret.object.group = group.to_owned();
+            assert_eq!(admin(&secret, ManifestOrigin::Files), ["revert", "ignore", "snooze"], "{group}");
+        }
         assert_eq!(admin(&item("ConfigMap", 0), ManifestOrigin::Files), ["revert", "snooze"]);
         let deleting = list_possibilities(&one, &head(Intent::Deleting), ManifestOrigin::Files, None);
         let ignore = deleting.iter().find(|one| one.verb == DriftVerb::Ignore).unwrap();
