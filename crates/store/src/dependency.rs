@@ -9,12 +9,14 @@ use domain::{ClusterId, ProjectId, WorkloadId};
 
 use crate::decode::decode_rows;
 use crate::spec_reference::WORKLOAD;
-use crate::sql::{sql, to_json};
+use crate::sql::sql;
 use crate::workload::list_heads_by_names;
 use crate::{Error, Tx};
 
 /// Key of the advisory lock: arbitrary, and unlikely to be used by another program on the same database.
 const GRAPH_LOCK: i64 = 7_306_071_312;
+/// Matches the stored goals of releases that are being removed or were; one that can't be read is not taken for a removal.
+const REMOVAL: &str = r#"{"type":"remov%"#;
 
 /// Lets no other transaction add dependencies until this one ends: that they have no cycle is a rule over several rows. Call it first in
 /// a transaction (`docs/consistency.md`).
@@ -105,9 +107,10 @@ async fn is_present_on_any(
 ) -> Result<bool, Error> {
     let clusters: Vec<&ClusterId> = clusters.iter().collect();
     for some in clusters.chunks(500) {
-        let select = sql("SELECT id FROM release WHERE workload_id = $1 AND goal = $2 AND cluster_id IN ")
-            .bind_text(workload)
-            .bind(to_json(&ReleaseGoal::Present)?);
+        let select =
+            sql("SELECT id FROM release WHERE workload_id = $1 AND goal NOT LIKE $2 AND cluster_id IN ")
+                .bind_text(workload)
+                .bind_text(REMOVAL);
         if select.push_list(some).push(" LIMIT 1").fetch_optional(tx).await?.is_some() {
             return Ok(true);
         }
@@ -139,12 +142,16 @@ pub async fn load_known(
 
 /// The clusters that have a workload and are not losing it, with their names.
 async fn list_present(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<(ClusterId, String)>, Error> {
-    let rows = sql("SELECT id, cluster_id, cluster_name FROM release WHERE workload_id = $1 AND goal = $2")
-        .bind_text(workload)
-        .bind(to_json(&ReleaseGoal::Present)?)
-        .fetch_all(tx)
-        .await?;
-    decode_rows(&rows, "release", |row| {
-        Ok((row.parse::<ClusterId>("cluster_id")?, row.text("cluster_name")?))
-    })
+    let rows = sql("SELECT id, cluster_id, cluster_name, goal FROM release \
+                    WHERE workload_id = $1 AND goal NOT LIKE $2")
+    .bind_text(workload)
+    .bind_text(REMOVAL)
+    .fetch_all(tx)
+    .await?;
+    let releases = decode_rows(&rows, "release", |row| {
+        let is_present = row.json::<ReleaseGoal>("goal")? == ReleaseGoal::Present;
+        Ok((is_present, row.parse::<ClusterId>("cluster_id")?, row.text("cluster_name")?))
+    })?;
+    let present = releases.into_iter().filter(|(is_present, ..)| *is_present);
+    Ok(present.map(|(_, cluster, name)| (cluster, name)).collect())
 }

@@ -44,9 +44,9 @@ impl Hub {
         let fields = self.find_decided_fields(&mut tx, &row, &request.fields).await?;
         let memory = match request.into {
             AdoptTarget::Base => {
-                let source = self.load_workload(&mut tx, &row.workload.name).await?.draft.source;
+                let source = Box::pin(self.load_workload(&mut tx, &row.workload.name)).await?.draft.source;
                 drop(tx);
-                Some(manifests::reserve_files(&source).await?)
+                Some(Box::pin(manifests::reserve_files(&source)).await?)
             }
             AdoptTarget::Override => {
                 drop(tx);

@@ -130,7 +130,7 @@ impl Hub {
                 SignInFailure::InvalidResponse
             })?;
             let keys = self.read_keys(&metadata).await?;
-            Ok((metadata, keys))
+            Ok::<_, SignInFailure>((metadata, keys))
         };
         let started_at = self.clock().now();
         match read.await {

@@ -256,7 +256,8 @@ impl DraftSnapshot {
         }
         let clusters: Vec<&Cluster> = self.targets.iter().collect();
         let (can_render, excess) = self.check_work(&clusters);
-        findings.extend(excess);
+        // A limit of the objects is a static finding too.
+        findings.extend(excess.filter(|excess| findings.iter().all(|known| known.message != excess.message)));
         if !can_render {
             let exposures = Exposures::default();
             return GuardRailFindings { findings, placement: self.check_placement(), exposures, can_render };

@@ -8,9 +8,9 @@ use domain::report::ResourceStatus;
 
 use super::databases::{execute_directly, for_each_address};
 use super::fixtures::{
-    at, cluster_id, insert_full_fleet, release_id, some_release, some_workload, workload_id,
+    at, cluster_id, insert_full_fleet, project_id, release_id, some_release, some_workload, workload_id,
 };
-use crate::{Error, Store, cluster, group, release, revision, workload};
+use crate::{Error, Store, cluster, dependency, group, release, revision, workload};
 
 /// Asserts that the operation failed because of this row.
 #[track_caller]
@@ -72,6 +72,8 @@ async fn an_unreadable_release_is_an_error_for_decisions_and_left_out_of_pages()
         assert_invalid(release::get_many(&mut tx, &many).await, "release", &id);
         assert_invalid(release::get(&mut tx, release_id(1001)).await, "release", &id);
         assert_invalid(release::list_desired_by_cluster(&mut tx, cluster_id(1)).await, "release", &id);
+        let known = dependency::load_known(&mut tx, project_id(), &["w-001".to_owned()]).await;
+        assert_invalid(known, "release", &id);
         let page = release::list_by_workload(&mut tx, workload_id(1), &page_of(3)).await.unwrap();
         assert_eq!((page.items.len(), page.total, page.next.is_some()), (2, 7, true));
         drop(tx);

@@ -1,5 +1,7 @@
 //! Comparison of a desired object with the live one.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::field_position::FieldPosition;
@@ -128,10 +130,17 @@ impl DiffWalker {
     fn compare_lists(&mut self, (desired, live): (&[Value], &[Value]), at: &FieldPosition<'_>) {
         match at.list_merge(desired, live) {
             ListMerge::ByValue => {
-                for item in desired.iter().filter(|item| !live.contains(item)) {
+                let existing: HashSet<&Value> = live.iter().collect();
+                let mut is_listed = false;
+                for item in desired.iter().filter(|item| !existing.contains(item)) {
                     match value_segment(item) {
                         Some(segment) => self.push_change(&at.path.with_segment(segment), Some(item), None),
-                        None => self.push_list_change((desired, live), &at.path),
+                        // The whole list, once for all items that no path names.
+                        None if is_listed => {}
+                        None => {
+                            self.push_list_change((desired, live), &at.path);
+                            is_listed = true;
+                        }
                     }
                 }
                 return;

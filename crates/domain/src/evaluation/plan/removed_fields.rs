@@ -91,6 +91,8 @@ fn collect_removed_values(
     at: &FieldPosition<'_>,
     changes: &mut Vec<FieldChange>,
 ) {
+    let desired: HashSet<&Value> = desired.iter().collect();
+    let live: HashSet<&Value> = live.iter().collect();
     for item in previous.iter().filter(|item| !desired.contains(item) && live.contains(item)) {
         let segment = value_segment(item);
         changes.extend(segment.map(|segment| removed_field(&at.path.with_segment(segment), item)));
@@ -134,7 +136,10 @@ fn covers(previous: &Value, live: &Value, at: &FieldPosition<'_>) -> bool {
         (Value::Array(previous), Value::Array(live)) => {
             let keys = match at.list_merge(previous, live) {
                 ListMerge::Replace => return true,
-                ListMerge::ByValue => return live.iter().all(|item| previous.contains(item)),
+                ListMerge::ByValue => {
+                    let previous: HashSet<&Value> = previous.iter().collect();
+                    return live.iter().all(|item| previous.contains(item));
+                }
                 ListMerge::ByKeys(keys) => keys,
             };
             match (index_by_merge_keys(previous, &keys), index_by_merge_keys(live, &keys)) {

@@ -247,6 +247,12 @@ fn finalizers_of_other_managers_stay() {
     let with = |finalizers: Value| json!({"metadata": {"finalizers": finalizers}});
     assert_same(with(json!(["a"])), with(json!(["b", "a"])));
     assert_differs(with(json!(["a"])), with(json!(["b"])), &["/metadata/finalizers[.=a]: \"a\" <- nothing"]);
+    let maps = with(Value::Array((0..1_000).map(|n| json!({"a": n})).collect()));
+    assert_eq!(
+        diff(&maps, &with(json!(["b"]))).len(),
+        1,
+        "the list stands in one change, not in one for each item"
+    );
 }
 
 /// An object as Flotilla applied it, with its `fieldsV1` and those of `kubectl-edit`.

@@ -99,8 +99,8 @@ fn check_path_bytes(overrides: &[Override]) -> Option<Finding> {
     let (_, largest) = counted().max_by_key(|(bytes, _)| *bytes)?;
     (bytes > MAX_PATCH_PATH_BYTES).then(|| {
         let message = format!(
-            "The paths of all values in the patches have {bytes} bytes together, because each repeats the keys above it; at most \
-             {MAX_PATCH_PATH_BYTES} are allowed. Override {:?} has most of them.",
+            "The paths of all values in the patches have {bytes} bytes together, because each repeats the keys \
+             above it; at most {MAX_PATCH_PATH_BYTES} are allowed. Override {:?} has most of them.",
             largest.name
         );
         Finding::error("G111", message, "Use shorter keys, or fewer values below long ones.").with_path("/overrides")

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use super::apply::raw_path;
 use super::limits::{patch_nodes, value_nodes};
-use super::{ObjectSelector, Override};
+use super::{ObjectSelector, Override, Patch};
 use crate::model::cluster::Cluster;
 use crate::model::placement::ClusterGroup;
 use crate::text::finding::Finding;
@@ -11,7 +12,8 @@ use crate::text::manifest::{long_paths, longest_path};
 
 /// Most values that the patches of one publish read and write, on all clusters together.
 pub const MAX_WORK: usize = 10_000_000;
-/// Most bytes of the paths of all values in patches if each is below the longest path of the objects.
+/// Most bytes of the paths of all values in patches if each is below the longest path of the objects, and of the names that patches give
+/// items, in the paths of all fields.
 const MAX_PATHS_BELOW: usize = 64 << 20;
 
 /// The work of one override on one cluster.
@@ -56,17 +58,60 @@ pub fn check_work(
     (total > MAX_WORK).then(|| work_finding(total, clusters.len()))
 }
 
-/// The finding for patches with so many values that their paths could be too long below the longest path of the objects: that of an item
-/// has its name, which a patch need not spell.
+/// The finding for patches with which paths could be too long that spell no key of them: that of an item has its name, which a patch need
+/// not spell, and which another patch may have given it.
 fn check_paths_below(objects: &[Value], overrides: &[Override]) -> Option<Finding> {
+    let patches = || overrides.iter().flat_map(|over| &over.patches);
     let longest = objects.iter().map(longest_path).max().unwrap_or_default();
-    let values: usize = overrides.iter().flat_map(|over| &over.patches).map(patch_nodes).sum();
-    (longest.saturating_mul(values) > MAX_PATHS_BELOW).then(|| {
+    let values: usize = patches().map(patch_nodes).sum();
+    let name = patches().map(longest_name).max().unwrap_or_default();
+    let lists = objects.iter().map(list_depth).chain(patches().map(patch_lists)).max().unwrap_or_default();
+    let fields = values + objects.iter().map(value_nodes).sum::<usize>();
+    let below = longest.saturating_mul(values);
+    let renamed = name.saturating_mul(lists).saturating_mul(fields);
+    (below.saturating_add(renamed) > MAX_PATHS_BELOW).then(|| {
         let message = format!(
-            "The longest path of a field has {longest} bytes, and the patches have {values} values, which could all be below it."
+            "The longest path of a field has {longest} bytes, the longest name that a patch sets {name}, and \
+             the patches have {values} values: the paths of all fields could be too long together."
         );
         Finding::error("G111", message, "Use shorter keys and names, or fewer values in the patches.")
     })
+}
+
+/// The bytes of the longest name that a patch gives an item.
+fn longest_name(patch: &Patch) -> usize {
+    let Some(value) = patch.op.value() else { return 0 };
+    let is_name = raw_path(&patch.op).ends_with("/name");
+    let own = if is_name { value.as_str().map_or(0, str::len) } else { 0 };
+    own.max(longest_name_in(value))
+}
+
+fn longest_name_in(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => {
+            let own = map.get("name").and_then(Value::as_str).map_or(0, str::len);
+            map.values().map(longest_name_in).max().unwrap_or_default().max(own)
+        }
+        Value::Array(items) => items.iter().map(longest_name_in).max().unwrap_or_default(),
+        _ => 0,
+    }
+}
+
+/// How many lists are around the innermost value that a patch sets, at most.
+fn patch_lists(patch: &Patch) -> usize {
+    let path = raw_path(&patch.op);
+    let is_item = |part: &&str| *part == "-" || part.bytes().all(|byte| byte.is_ascii_digit());
+    let items = path.split('/').skip(1).filter(is_item).count() + path.matches('[').count();
+    items + patch.op.value().map_or(0, list_depth)
+}
+
+/// The number of lists around the innermost value.
+fn list_depth(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => map.values().map(list_depth).max().unwrap_or_default(),
+        Value::Array(items) => 1 + items.iter().map(list_depth).max().unwrap_or_default(),
+        _ => 0,
+    }
 }
 
 impl OverrideWork {
@@ -111,20 +156,30 @@ mod tests {
 
     use super::*;
     use crate::kubernetes::id::OverrideId;
-    use crate::model::overrides::{ClusterSelector, Patch, PatchOp};
+    use crate::model::overrides::{ClusterSelector, PatchOp};
 
-    #[test]
-    fn p19_patches_below_a_long_name_of_an_item_are_not_applied() {
-        let below: serde_json::Map<String, Value> = (0..9_000).map(|n| (format!("k{n}"), n.into())).collect();
-        let op = PatchOp::Set { path: "/items/0/data".to_owned(), value: Value::Object(below) };
-        let over = Override {
+    fn set(path: &str, value: Value) -> Patch {
+        Patch { object: ObjectSelector::default(), op: PatchOp::Set { path: path.to_owned(), value } }
+    }
+
+    fn patched(patches: Vec<Patch>) -> Override {
+        Override {
             id: OverrideId::from_parts(1, 1),
             name: "a".to_owned(),
             target: ClusterSelector::default(),
             priority: 1,
             values: String::new(),
-            patches: vec![Patch { object: ObjectSelector::default(), op }],
-        };
+            patches,
+        }
+    }
+
+    fn many_fields() -> Value {
+        Value::Object((0..9_000).map(|n| (format!("k{n}"), n.into())).collect())
+    }
+
+    #[test]
+    fn p19_patches_below_a_long_name_of_an_item_are_not_applied() {
+        let over = patched(vec![set("/items/0/data", many_fields())]);
         let check = |name: &str| {
             let object = json!({"kind": "Other", "items": [{"name": name, "data": {}}]});
             check_work(&[object], std::slice::from_ref(&over), &[], &[])
@@ -133,5 +188,24 @@ mod tests {
         let finding = check(&"x".repeat(10_000)).unwrap();
         assert_eq!((finding.code.as_str(), finding.is_blocking()), ("G111", true));
         assert!(finding.message.contains("the patches have 9001 values"), "{finding:?}");
+    }
+
+    #[test]
+    fn p19_a_long_name_that_one_patch_sets_counts_for_the_fields_of_others_and_of_objects() {
+        let few = json!({"kind": "Other", "items": [{"name": "web", "data": {}}]});
+        let many = json!({"kind": "Other", "items": [{"name": "web", "data": many_fields()}]});
+        let item = |name: &str| json!([{"name": name, "data": {}}]);
+        let check = |object: &Value, patches: Vec<Patch>| {
+            check_work(std::slice::from_ref(object), &[patched(patches)], &[], &[])
+        };
+        let long = "x".repeat(10_000);
+        assert_eq!(check(&many, vec![set("/items/0/name", json!("api"))]), None);
+        for (object, patches) in [
+            (&many, vec![set("/items/0/name", json!(long))]),
+            (&few, vec![set("/items", item(&long)), set("/items/0/data", many_fields())]),
+        ] {
+            let finding = check(object, patches).unwrap();
+            assert!(finding.message.contains("that a patch sets 10000,"), "{finding:?}");
+        }
     }
 }
