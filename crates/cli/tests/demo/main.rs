@@ -13,6 +13,7 @@ mod facts;
 mod formats;
 mod group_deployments;
 mod identity_providers;
+mod incidents;
 mod messages;
 mod overrides;
 mod plans;
