@@ -6,6 +6,7 @@ use strum::{IntoStaticStr, VariantArray};
 use super::{Approver, Rollout, RolloutState};
 use crate::kubernetes::time::Timestamp;
 use crate::model::action_unavailable::ActionUnavailable;
+use crate::model::release::stage::StageApproval;
 
 /// An action of a person on a rollout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
@@ -153,6 +154,12 @@ impl Rollout {
             }
         }
         Ok(())
+    }
+
+    /// Who approved one of its waves; `None` if nobody did.
+    pub fn wave_approval(&self, index: u32) -> Option<StageApproval> {
+        let by = self.waves.get(index as usize)?.approved_by.clone()?;
+        Some(StageApproval { by, revision: self.revision, wave: self.wave_position(index).to_string() })
     }
 
     /// Ends it because of a newer publish or an unpublish.
