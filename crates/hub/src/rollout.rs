@@ -3,7 +3,7 @@
 use domain::actions::ActionUnavailable;
 use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
-use domain::id::{ClusterId, WorkloadId};
+use domain::id::WorkloadId;
 use domain::release::{Gate, Release};
 use domain::rollout::{Rollout, RolloutAction, RolloutEvent};
 use store::Tx;
@@ -79,7 +79,7 @@ impl Hub {
     }
 
     /// Requests a sync of the clusters that fail in the rollout of the published revision: their agents try again now. The rollout
-    /// stays in its state.
+    /// stays in its state. No operation begins, which would end that of the publish and record its outcome.
     async fn retry_rollout(&self, actor: &Actor, name: &str) -> Result<Rollout, Error> {
         actor.authorize(UserAction::ControlRollout)?;
         let mut tx = self.write_as(actor, UserAction::ControlRollout).await?;
@@ -90,15 +90,18 @@ impl Hub {
         };
         let rollout = found.ok_or_else(|| no_rollout(name))?;
         rollout.check_action(RolloutAction::Retry)?;
-        let releases = store::release::list_all_by_workload(&mut tx, workload.id).await?;
-        let failing = releases.iter().filter(|release| is_failing(release, &rollout));
-        let failing: Vec<ClusterId> = failing.map(Release::cluster).collect();
-        if failing.is_empty() {
-            // A sync of no clusters would be one of all.
+        let mut retried = Vec::new();
+        for mut release in store::release::list_all_by_workload(&mut tx, workload.id).await? {
+            if is_failing(&release, &rollout) {
+                release.request_sync();
+                store::release::update(&mut tx, &release).await?;
+                retried.push(release.cluster());
+            }
+        }
+        if retried.is_empty() {
             let why = format!("This rollout can't be retried: no cluster of {name} is failing any more.");
             return Err(ActionUnavailable(why).into());
         }
-        let (_, mut effects) = self.stage_sync(&mut tx, actor, &workload, &failing).await?;
         let state = rollout.state.clone();
         let change = RolloutEvent::ActionTaken {
             action: RolloutAction::Retry,
@@ -108,7 +111,8 @@ impl Hub {
         };
         let detail = EventDetail::Rollout { revision: rollout.revision, change };
         let subject = EventSubject::workload(workload.id, name);
-        effects.events.push(NewEvent::from_detail(detail, &actor.name, subject, self.clock().now()));
+        let event = NewEvent::from_detail(detail, &actor.name, subject, self.clock().now());
+        let effects = CommitEffects { changed_clusters: retried, ..CommitEffects::with_event(event) };
         self.commit(tx, effects.with_response(actor, 200, &rollout)).await?;
         Ok(rollout)
     }

@@ -2,7 +2,9 @@
 
 use domain::cluster::Connectivity;
 use domain::health::{Health, HealthStatus};
+use domain::operation::OperationKind;
 use domain::overrides::ClusterSelector;
+use domain::page::ListQuery;
 use domain::release::{ReleaseState, StageName, StageState};
 use domain::report::{DesiredPhase, DesiredRelease, ReleaseReport};
 use domain::request::OverridePut;
@@ -417,5 +419,11 @@ async fn s2_2_a_retry_of_a_rollout_reaches_only_the_clusters_that_fail_and_resum
     let nonce_of =
         async |cluster: &str| test.hub.get_release("web", cluster).await.unwrap().release.sync_nonce();
     assert_eq!((nonce_of("a").await, nonce_of("b").await, nonce_of("c").await), (1, 0, 0));
+    let operations = test.hub.list_operations("web", &ListQuery::default()).await.unwrap().items;
+    let newest = &operations[0];
+    assert!(
+        newest.kind == OperationKind::Publish && newest.closed_at.is_none(),
+        "the publish goes on: {newest:?}"
+    );
     test.close().await;
 }
