@@ -168,6 +168,10 @@ async fn s2_5_a_delivery_waits_for_the_approval_of_another_user_than_its_publish
             "{problem}"
         );
         assert!(problem["detail"].as_str().unwrap().contains("the approval of another user"), "{problem}");
+        let path = "/api/v1/projects/default/workloads/web/rollout:retry";
+        let (status, problem) = fleet.send(Method::POST, path, json!({})).await;
+        assert_eq!(status, StatusCode::CONFLICT, "{problem}");
+        assert!(problem["detail"].as_str().unwrap().contains("is failing"), "{problem}");
         let rollout = fleet.client.get_rollout("web", None).await.unwrap();
         assert_eq!((&rollout.state, rollout.published_by.as_str()), (&RolloutState::AwaitingApproval, "ada"));
         assert!(fleet.clusters.iter().all(|cluster| cluster.get(DEPLOYMENT, WEB_KEY).is_none()));

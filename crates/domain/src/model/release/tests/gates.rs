@@ -63,7 +63,7 @@ fn an_admitted_cluster_gets_the_bundle_that_was_rendered_for_it() {
 fn s2_5_stage_approved_says_who_approved_what_until_another_revision_is_desired() {
     let mut release = gated_release();
     let explain = |release: &Release| release.stages.get(StageName::Approved).explanation();
-    assert_eq!(explain(&release), "If its wave requires an approval, stage Released waits for it.");
+    assert_eq!(explain(&release), "Stage Released waits for an approval, if one is required.");
     let approval = StageApproval { by: "ben".into(), revision: 2, wave: "wave 2 of 2 (rest)".into() };
     release.record_approval(Some(approval));
     assert!(release.admit(Policies::default(), at(9)));

@@ -19,8 +19,8 @@ impl Release {
         self.stages.set_approval(None);
         let message = match until {
             StageName::Notified => "No approval is required.",
-            // Its wave has not started.
-            _ => "If its wave requires an approval, stage Released waits for it.",
+            // Nothing is delivered yet.
+            _ => "Stage Released waits for an approval, if one is required.",
         };
         StageState::Skipped { message: message.to_owned() }
     }
