@@ -1,7 +1,8 @@
-//! The fleet: a summary sentence, the counts, what needs attention, the matrix.
+//! The fleet: a summary sentence, the counts, what needs attention, the matrix, and what happened recently.
 
 use domain::authorization::UserAction;
 use domain::fleet::FleetStatus;
+use domain::page::Page;
 use leptos::prelude::*;
 use leptos_meta::Title;
 use leptos_router::hooks::use_query_map;
@@ -18,12 +19,14 @@ use crate::search::use_palette;
 
 mod attention;
 mod feed;
+mod incidents;
 mod matrix;
 mod sidebar;
 mod summary;
 
 use attention::NeedsAttention;
 use feed::RecentChanges;
+use incidents::{FleetIncident, FleetIncidents};
 pub use matrix::{Matrix, MatrixState};
 use sidebar::NonReportingClusters;
 use summary::FleetSummary;
@@ -39,6 +42,8 @@ pub struct FleetData {
     pub feed: Vec<FeedEntry>,
     /// Whether there are events, of which none may be a change.
     pub has_events: bool,
+    /// The newest open incidents, and the number of all.
+    pub incidents: Page<FleetIncident>,
 }
 
 /// The page's one query. `group` is a group's slug and filters the rows.
@@ -46,6 +51,7 @@ pub struct FleetData {
 pub async fn fleet_read(group: String) -> AppResult<FleetData> {
     use crate::components::StateGroup;
     use crate::host;
+    use domain::incident::{IncidentQuery, IncidentState};
     use domain::page::ListQuery;
     use domain::request::EventQuery;
     let hub = host::hub_for_reader()?;
@@ -54,11 +60,18 @@ pub async fn fleet_read(group: String) -> AppResult<FleetData> {
     let recent = EventQuery { limit: Some(feed::EVENTS_READ), ..EventQuery::default() };
     // All of them: the progress of its releases is the outcome of a publish.
     let recent = host::into_app_result(hub.list_events(&recent).await)?.events;
+    let open = IncidentQuery {
+        state: Some(IncidentState::Open),
+        limit: Some(incidents::MAX_SHOWN),
+        ..IncidentQuery::default()
+    };
+    let incidents = host::into_app_result(hub.list_incidents(&open).await)?.map(FleetIncident::from_summary);
     let last_change = recent.iter().find(|event| summary::is_user_change(event.kind));
     Ok(FleetData {
         last_change: last_change.map(EventSummary::from_event),
         feed: feed::list_recent(&recent),
         has_events: !recent.is_empty(),
+        incidents,
         status,
     })
 }
@@ -87,7 +100,7 @@ pub fn FleetPage() -> impl IntoView {
 }
 
 fn show_fleet(data: FleetData, active: &str, matrix: MatrixState) -> AnyView {
-    let FleetData { status: fleet, last_change, feed, has_events } = data;
+    let FleetData { status: fleet, last_change, feed, has_events, incidents } = data;
     if fleet.clusters_total == 0 {
         return no_clusters().into_any();
     }
@@ -139,6 +152,7 @@ fn show_fleet(data: FleetData, active: &str, matrix: MatrixState) -> AnyView {
                 </div>
                 <aside class="stack" aria-label="Recent">
                     <RecentChanges entries=feed has_events=has_events at=at />
+                    <FleetIncidents incidents=incidents at=at />
                     <NonReportingClusters clusters=fleet.not_reporting total=fleet.clusters_not_online at=at />
                 </aside>
             </div>
@@ -182,7 +196,9 @@ mod tests {
     fn render(workloads: u32) -> String {
         let status = FleetStatus { clusters_total: 1, workloads_total: workloads, ..FleetStatus::default() };
         render_html(move || {
-            let data = FleetData { status, last_change: None, feed: Vec::new(), has_events: false };
+            let incidents = Page { items: Vec::new(), next: None, total: 0 };
+            let data =
+                FleetData { status, last_change: None, feed: Vec::new(), has_events: false, incidents };
             show_fleet(data, "", MatrixState::new())
         })
     }

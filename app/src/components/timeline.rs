@@ -1,8 +1,8 @@
-//! The thirteen stages of a release: done, current with details and what has to hold, later (S2-14). A waiting stage shows since when, why, the attempt
-//! and the next retry.
+//! The thirteen stages of a release: done, skipped, current, later, each with a sentence that explains it (S2-14). A waiting stage shows since when,
+//! why, the attempt and the next retry.
 
 use domain::Timestamp;
-use domain::release::{Stage, StageName, StageState, Stages};
+use domain::release::{Stage, StageState, Stages};
 use domain::time::format_duration;
 use leptos::prelude::*;
 
@@ -71,21 +71,14 @@ fn stage_item(stage: Stage, current: bool, at: Timestamp) -> impl IntoView {
         let stage = stage.clone();
         move || stage_timing(&stage, now.get())
     };
-    let about = current.then(|| view! { <p class="stage-about">{stage.name.requirement()}</p> });
-    let title = match &stage.state {
-        _ if current => None,
-        StageState::Done => Some(stage.name.description().to_owned()),
-        StageState::Skipped { message } => Some(message.clone()).filter(|message| !message.is_empty()),
-        _ => Some(stage.name.requirement()),
-    };
     view! {
-        <li class=format!("stage {class} {}", look.hue) aria-current=current.then_some("step") title=title>
+        <li class=format!("stage {class} {}", look.hue) aria-current=current.then_some("step")>
             {icon_sized(look.icon, "icon icon-16")}
             <div class="stage-main">
                 <span class="stage-word">{stage.name.label()}</span>
                 " "
                 <span class="stage-fact">{fact}</span>
-                {about}
+                <p class="stage-about">{stage.explanation()}</p>
             </div>
             <span class="stage-end">{end}</span>
         </li>
@@ -118,18 +111,9 @@ fn stage_detail(stage: &Stage, now: Timestamp) -> String {
     }
 }
 
-/// Why a stage was skipped, in a few words.
-fn shorten_skip(name: StageName, message: &str) -> String {
-    match name {
-        StageName::Approved => "not needed".to_owned(),
-        StageName::Pruned if message.contains("nothing to prune") => "nothing to prune".to_owned(),
-        _ => message.trim_end_matches('.').to_owned(),
-    }
-}
-
 fn stage_timing(stage: &Stage, now: Timestamp) -> String {
     match &stage.state {
-        StageState::Skipped { message } => shorten_skip(stage.name, message),
+        StageState::Skipped { .. } => "skipped".to_owned(),
         StageState::Done => match (stage.started_at, stage.finished_at) {
             // Durations below 10 ms are not displayed.
             (Some(start), Some(end)) if end.millis_since(start) >= 10 => {
@@ -149,8 +133,8 @@ fn stage_timing(stage: &Stage, now: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::release::Reason;
     use domain::release::stage::StageReason;
+    use domain::release::{Reason, StageName};
 
     #[test]
     fn s2_3_a_failed_stage_shows_its_start_reason_attempt_and_next_retry() {
@@ -182,12 +166,6 @@ mod tests {
     }
 
     #[test]
-    fn a_skipped_stage_has_a_short_reason() {
-        assert_eq!(shorten_skip(StageName::Approved, "No approval is required."), "not needed");
-        assert_eq!(shorten_skip(StageName::Pruned, "There was nothing to prune."), "nothing to prune");
-    }
-
-    #[test]
     fn a_completed_stage_shows_its_duration() {
         let at = Timestamp::from_millis(1_000_000);
         let mut stages = Stages::default();
@@ -198,7 +176,7 @@ mod tests {
 
     #[cfg(feature = "ssr")]
     #[test]
-    fn only_the_current_stage_explains_itself_and_no_goal_is_stated_as_a_fact() {
+    fn s2_14_every_stage_explains_itself_as_text_and_no_goal_is_stated_as_a_fact() {
         let at = Timestamp::from_millis(1_000_000);
         let mut stages = Stages::default();
         for name in StageName::ALL.iter().filter(|name| **name < StageName::ImagesPulled) {
@@ -209,14 +187,16 @@ mod tests {
         let failed = StageState::Failed(StageReason::new(Reason::ImagePullFailed, "401"));
         stages.set(StageName::ImagesPulled, failed, at);
         let page = crate::render_tests::render_html(move || view! { <Timeline stages=stages at=at /> });
-        assert_eq!(page.matches("stage-about").count(), 1, "{page}");
-        assert!(page.contains("Done when no container waits for its image."), "{page}");
-        assert!(page.contains("title=\"Every object is applied, in order.\""), "{page}");
-        assert!(page.contains("title=\"Done when every object is healthy.\""), "{page}");
-        assert!(
-            page.contains("title=\"There is nothing to prune.\""),
-            "the reason of what was skipped: {page}"
-        );
+        assert_eq!(page.matches("stage-about").count(), 13, "{page}");
+        for explanation in [
+            "Done when no container waits for its image.",
+            "Every object is applied, in order.",
+            "Done when every object is healthy.",
+            "There is nothing to prune.",
+        ] {
+            assert!(page.contains(explanation), "{explanation}: {page}");
+        }
+        assert!(!page.contains("title="), "not only by hover: {page}");
         assert!(!page.contains("No container waits") && !page.contains("Every object is healthy"), "{page}");
     }
 }

@@ -235,6 +235,7 @@ const fn describe_action(action: ActionName) -> (&'static str, &'static str) {
         ActionName::ResumeRollout => ("play", "on the page of the workload"),
         ActionName::ApproveRollout => ("check", "on the page of the workload"),
         ActionName::PromoteRollout => ("chevron-right", "on the page of the workload"),
+        ActionName::RetryRollout => ("retry", "on the page of the workload"),
         ActionName::AbortRollout => ("stop", "on the page of the workload"),
         ActionName::Sync => ("refresh", "compares it with its clusters, after a confirmation"),
         ActionName::RollBack => ("undo", "plans first, changes nothing yet"),

@@ -4,6 +4,7 @@ use domain::actions::ActionUnavailable;
 use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::id::WorkloadId;
+use domain::release::{Gate, Release};
 use domain::rollout::{Rollout, RolloutAction, RolloutEvent};
 use store::Tx;
 
@@ -41,7 +42,7 @@ impl Hub {
         Ok(found)
     }
 
-    /// Pauses, resumes, approves, promotes or aborts the rollout of the published revision.
+    /// Pauses, resumes, approves, promotes, retries or aborts the rollout of the published revision.
     ///
     /// # Errors
     /// That revision has no waves, or the state of its rollout does not allow the verb.
@@ -52,6 +53,7 @@ impl Hub {
         verb: RolloutAction,
     ) -> Result<Rollout, Error> {
         let action = match verb {
+            RolloutAction::Retry => return Box::pin(self.retry_rollout(actor, name)).await,
             RolloutAction::Approve => UserAction::ApproveRollout,
             _ => UserAction::ControlRollout,
         };
@@ -62,9 +64,7 @@ impl Hub {
             Some(number) => store::rollout::get(&mut tx, workload.id, number).await?,
             None => None,
         };
-        let none =
-            || ActionUnavailable(format!("{name} has no rollout: its published revision has no waves."));
-        let mut rollout = found.ok_or_else(none)?;
+        let mut rollout = found.ok_or_else(|| no_rollout(name))?;
         let (now, from, wave) = (self.clock().now(), rollout.state.clone(), rollout.current_wave());
         rollout.apply_action(verb, &actor.name, now)?;
         store::rollout::update(&mut tx, &rollout).await?;
@@ -78,6 +78,45 @@ impl Hub {
         Ok(rollout)
     }
 
+    /// Requests a sync of the clusters that fail in the rollout of the published revision: their agents try again now. The rollout
+    /// stays in its state. No operation begins, which would end that of the publish and record its outcome.
+    async fn retry_rollout(&self, actor: &Actor, name: &str) -> Result<Rollout, Error> {
+        actor.authorize(UserAction::ControlRollout)?;
+        let mut tx = self.write_as(actor, UserAction::ControlRollout).await?;
+        let workload = self.lock_workload_head(&mut tx, name).await?;
+        let found = match workload.published {
+            Some(number) => self.load_rollout(&mut tx, workload.id, number).await?,
+            None => None,
+        };
+        let rollout = found.ok_or_else(|| no_rollout(name))?;
+        rollout.check_action(RolloutAction::Retry)?;
+        let mut retried = Vec::new();
+        for mut release in store::release::list_all_by_workload(&mut tx, workload.id).await? {
+            if is_failing(&release, &rollout) {
+                release.request_sync();
+                store::release::update(&mut tx, &release).await?;
+                retried.push(release.cluster());
+            }
+        }
+        if retried.is_empty() {
+            let why = format!("This rollout can't be retried: no cluster of {name} is failing any more.");
+            return Err(ActionUnavailable(why).into());
+        }
+        let state = rollout.state.clone();
+        let change = RolloutEvent::ActionTaken {
+            action: RolloutAction::Retry,
+            from: state.clone(),
+            to: state,
+            wave: rollout.current_wave(),
+        };
+        let detail = EventDetail::Rollout { revision: rollout.revision, change };
+        let subject = EventSubject::workload(workload.id, name);
+        let event = NewEvent::from_detail(detail, &actor.name, subject, self.clock().now());
+        let effects = CommitEffects { changed_clusters: retried, ..CommitEffects::with_event(event) };
+        self.commit(tx, effects.with_response(actor, 200, &rollout)).await?;
+        Ok(rollout)
+    }
+
     /// Supersedes the active rollout after a newer publish or an unpublish: no further cluster is admitted.
     pub(crate) async fn supersede_rollout(&self, tx: &mut Tx, workload: WorkloadId) -> Result<(), Error> {
         if let Some(mut rollout) = store::rollout::get_active(tx, workload).await? {
@@ -86,4 +125,17 @@ impl Hub {
         }
         Ok(())
     }
+}
+
+fn no_rollout(name: &str) -> ActionUnavailable {
+    ActionUnavailable(format!("{name} has no rollout: its published revision has no waves."))
+}
+
+/// Whether a cluster that the rollout admitted fails with its revision, and reports so.
+fn is_failing(release: &Release, rollout: &Rollout) -> bool {
+    let revision = Some(rollout.revision);
+    release.wave().is_some()
+        && release.gate() == Gate::Open
+        && (release.revision(), release.released_revision()) == (revision, revision)
+        && release.state().is_failing()
 }

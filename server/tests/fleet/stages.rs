@@ -168,6 +168,10 @@ async fn s2_5_a_delivery_waits_for_the_approval_of_another_user_than_its_publish
             "{problem}"
         );
         assert!(problem["detail"].as_str().unwrap().contains("the approval of another user"), "{problem}");
+        let path = "/api/v1/projects/default/workloads/web/rollout:retry";
+        let (status, problem) = fleet.send(Method::POST, path, json!({})).await;
+        assert_eq!(status, StatusCode::CONFLICT, "{problem}");
+        assert!(problem["detail"].as_str().unwrap().contains("is failing"), "{problem}");
         let rollout = fleet.client.get_rollout("web", None).await.unwrap();
         assert_eq!((&rollout.state, rollout.published_by.as_str()), (&RolloutState::AwaitingApproval, "ada"));
         assert!(fleet.clusters.iter().all(|cluster| cluster.get(DEPLOYMENT, WEB_KEY).is_none()));
@@ -179,6 +183,10 @@ async fn s2_5_a_delivery_waits_for_the_approval_of_another_user_than_its_publish
         let approved = ben.control_rollout("web", RolloutAction::Approve).await.unwrap();
         assert_eq!(approved.waves[0].approved_by.as_deref(), Some("ben"));
         fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
+        let stages = fleet.list_stages("eu-1").await;
+        let approval = json!({"by": "ben", "revision": 1, "wave": "wave 1 of 1 (all)"});
+        let shown = stage(&stages, StageName::Approved);
+        assert_eq!((&shown["state"], &shown["approval"]), (&json!("done"), &approval), "{shown}");
         fleet.stop().await;
     })
     .await;

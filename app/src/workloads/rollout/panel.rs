@@ -182,6 +182,7 @@ const fn action_label(verb: RolloutAction) -> &'static str {
         RolloutAction::Resume => "Resume",
         RolloutAction::Approve => "Approve",
         RolloutAction::Promote => "Promote (skip soak)",
+        RolloutAction::Retry => "Retry failing clusters",
         RolloutAction::Abort => "Abort",
     }
 }

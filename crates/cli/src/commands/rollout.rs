@@ -22,6 +22,8 @@ pub enum RolloutCommand {
     Approve(RolloutArgs),
     /// Promote to the next wave: skip the rest of the soak time
     Promote(RolloutArgs),
+    /// Retry the clusters that fail: their agents try again now; the rollout stays in its state
+    Retry(RolloutArgs),
     /// Abort the rollout, after a confirmation: clusters that were not admitted yet stay at their revision
     Abort {
         #[command(flatten)]
@@ -59,6 +61,7 @@ impl RolloutCommand {
             | Self::Resume(named)
             | Self::Approve(named)
             | Self::Promote(named)
+            | Self::Retry(named)
             | Self::Abort { named, .. } => &named.workload,
         }
     }
@@ -71,6 +74,7 @@ impl RolloutCommand {
             Self::Resume(named) => (RolloutAction::Resume, named),
             Self::Approve(named) => (RolloutAction::Approve, named),
             Self::Promote(named) => (RolloutAction::Promote, named),
+            Self::Retry(named) => (RolloutAction::Retry, named),
             Self::Abort { named, confirm } => {
                 if !confirm.is_given() {
                     confirm.confirm(&describe_abort(remote, &named.workload).await?)?;

@@ -10,6 +10,7 @@ use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Printer, Table};
+use crate::resources::releases::describe_stage;
 use crate::resources::workloads::ListOrder;
 use crate::resources::{releases, workloads};
 use crate::wait::{ChangeSignals, ProgressDisplay, ProgressStream, is_transient};
@@ -103,7 +104,7 @@ fn status_table(status: &WorkloadStatus, format: Format) -> Table {
     let now = clock::now();
     let wide = format == Format::Wide;
     let mut head = vec!["CLUSTER", "STATE", "SYNC", "HEALTH", "CONNECTIVITY", "REVISION", "SINCE"];
-    head.extend(if wide { &["STAGE", "LAST SEEN", "MESSAGE"][..] } else { &["MESSAGE"][..] });
+    head.extend(if wide { &["STAGE", "STAGE DETAIL", "LAST SEEN", "MESSAGE"][..] } else { &["MESSAGE"][..] });
     let mut table = Table::new(&head);
     for target in &status.target_clusters {
         let row = table.add_row().text(&target.cluster_name).state(target.state).text(target.sync.as_str());
@@ -111,10 +112,12 @@ fn status_table(status: &WorkloadStatus, format: Format) -> Table {
         let row = row.text(target.revision.map(|revision| revision.to_string()).unwrap_or_default());
         let row = row.text(clock::format_age(target.state_since, now));
         let row = if wide {
-            let stage = target.stages.current();
-            let stage = stage.map(|stage| format!("{} {}", stage.name.label(), stage.state.as_str()));
+            let current = target.stages.current();
+            let stage = current.map(|stage| format!("{} {}", stage.name.label(), stage.state.as_str()));
+            let detail = current.map(|stage| describe_stage(stage, now));
             let seen = target.last_seen.map(|seen| clock::format_age(seen, now));
-            row.text(stage.unwrap_or_else(|| "all done".to_owned())).text(seen.unwrap_or_default())
+            let row = row.text(stage.unwrap_or_else(|| "all done".to_owned()));
+            row.text(detail.unwrap_or_default()).text(seen.unwrap_or_default())
         } else {
             row
         };

@@ -51,14 +51,16 @@ fn add_stage(table: &mut Table, stage: &Stage) {
     let now = clock::now();
     let since = stage.finished_at.or(stage.started_at).map(|since| clock::format_age(since, now));
     let row = table.add_row().text(stage.name.label()).text(stage.state.as_str());
-    let message = match &stage.state {
-        StageState::Skipped { message } => message.clone(),
+    row.text(since.unwrap_or_default()).text(describe_stage(stage, now));
+}
+
+/// Why a stage waits or fails with its attempt and next retry, what it does, why it was skipped, or what has to hold.
+pub fn describe_stage(stage: &Stage, now: Timestamp) -> String {
+    match &stage.state {
         StageState::Running { message } if !message.is_empty() => message.clone(),
         StageState::Waiting(reason) | StageState::Failed(reason) => describe_reason(reason, now),
-        StageState::Done => stage.name.description().to_owned(),
-        StageState::Pending | StageState::Running { .. } => stage.name.requirement(),
-    };
-    row.text(since.unwrap_or_default()).text(message);
+        _ => stage.explanation(),
+    }
 }
 
 /// `cannot pull image …; attempt 14, next try in 2 min`.

@@ -33,6 +33,23 @@ fn e3_describe_shows_placement_with_reasons_overrides_objects_with_causes_and_ev
     ] {
         assert!(workload.stdout.to_lowercase().contains(&part.to_lowercase()), "{part}: {workload}");
     }
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = workload.stdout.lines().map(words).collect();
+    for line in [
+        "Approved skipped No approval is required.",
+        "Applied done Every object is applied, in order.",
+        "Confirmed pending Done when the cluster's confirmation is stored.",
+    ] {
+        assert!(lines.iter().any(|shown| shown == line), "{line}: {workload}");
+    }
+    let is_pull = |line: &&String| line.starts_with("Images pulled failed ");
+    let pull = lines.iter().find(is_pull).cloned().unwrap_or_default();
+    assert!(pull.contains("cannot pull image"), "why the stage failed: {workload}");
+    let wide = server.run_cli(&["status", "broken", "-o", "wide"]);
+    assert_eq!(wide.exit_code, 0, "{wide}");
+    let row = wide.stdout.lines().find(|line| line.contains("eu-west-1")).map(words).unwrap_or_default();
+    assert!(row.contains("Images pulled failed") && row.contains("cannot pull image"), "{wide}");
+    assert!(wide.stdout.contains("STAGE DETAIL"), "{wide}");
     let cluster = server.run_cli(&["describe", "cluster", "eu-west-1"]);
     assert_eq!(cluster.exit_code, 0, "{cluster}");
     assert!(cluster.stdout.contains("groups:             none"), "{cluster}");

@@ -13,6 +13,7 @@ mod facts;
 mod formats;
 mod group_deployments;
 mod identity_providers;
+mod incidents;
 mod messages;
 mod overrides;
 mod plans;
@@ -444,6 +445,8 @@ fn f4b_a_rollout_is_defined_in_a_file_watched_and_controlled() {
     let promoted = server.run_cli(&["rollout", "promote", "web"]);
     assert_eq!(promoted.exit_code, 1, "{promoted}");
     assert!(promoted.stderr.contains("no wave of it is soaking"), "{promoted}");
+    let retried = server.run_cli(&["rollout", "retry", "web"]);
+    assert!(retried.exit_code == 1 && retried.stderr.contains("is failing"), "{retried}");
     let approved = server.run_cli(&["rollout", "approve", "web"]);
     assert_eq!(approved.exit_code, 0, "{approved}");
     wait_until("the rollout is completed", || {

@@ -9,8 +9,9 @@ use crate::model::search::{ActionName, PossibleAction};
 use crate::model::workload::Workload;
 
 /// The actions of a rollout, their labels and commands, in the order in which they are offered: what it waits for first.
-const ROLLOUT_ACTIONS: [(RolloutAction, ActionName, &str, &str); 5] = [
+const ROLLOUT_ACTIONS: [(RolloutAction, ActionName, &str, &str); 6] = [
     (RolloutAction::Resume, ActionName::ResumeRollout, "Resume rollout", "flotilla rollout resume"),
+    (RolloutAction::Retry, ActionName::RetryRollout, "Retry the failing clusters", "flotilla rollout retry"),
     (RolloutAction::Approve, ActionName::ApproveRollout, "Approve the next wave", "flotilla rollout approve"),
     (RolloutAction::Promote, ActionName::PromoteRollout, "Promote rollout", "flotilla rollout promote"),
     (RolloutAction::Pause, ActionName::PauseRollout, "Pause rollout", "flotilla rollout pause"),

@@ -336,6 +336,11 @@ impl Rollout {
         self.waves.iter().fold(0_u32, |sum, wave| sum.saturating_add(wave.silent))
     }
 
+    /// Number of admitted clusters that fail, with the silent ones. As of the last step.
+    pub(crate) fn count_failing(&self) -> u32 {
+        self.waves.iter().fold(0_u32, |sum, wave| sum.saturating_add(wave.failing))
+    }
+
     /// Whether it was paused because of failures.
     pub const fn is_auto_paused(&self) -> bool {
         matches!(self.state, RolloutState::AutoPaused { .. })

@@ -229,6 +229,8 @@ pub enum ActionName {
     ApproveRollout,
     /// Skip the soak time of a rollout.
     PromoteRollout,
+    /// Let the failing clusters of a rollout try again.
+    RetryRollout,
     /// Abort the rollout of a workload.
     AbortRollout,
     /// Compare a workload with its clusters.
@@ -264,6 +266,7 @@ impl ActionName {
             Self::ResumeRollout => &["resume", "rollout"],
             Self::ApproveRollout => &["approve", "rollout"],
             Self::PromoteRollout => &["promote", "rollout"],
+            Self::RetryRollout => &["retry", "rollout"],
             Self::AbortRollout => &["abort", "rollout"],
             Self::Sync => &["sync"],
             Self::RollBack => &["rollback", "roll", "back"],

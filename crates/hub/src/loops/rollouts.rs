@@ -170,6 +170,7 @@ async fn apply_step(
         }
         let mut admitted = 0_u32;
         for mut release in gated {
+            release.record_approval(release.wave().and_then(|wave| rollout.wave_approval(wave)));
             if let (Some(wait), Some(desired)) = (waits.get(&release.cluster()), release.desired().cloned()) {
                 let outcome = RenderOutcome::Bundle(desired);
                 let next =

@@ -2,7 +2,9 @@
 
 use domain::cluster::Connectivity;
 use domain::health::{Health, HealthStatus};
+use domain::operation::OperationKind;
 use domain::overrides::ClusterSelector;
+use domain::page::ListQuery;
 use domain::release::{ReleaseState, StageName, StageState};
 use domain::report::{DesiredPhase, DesiredRelease, ReleaseReport};
 use domain::request::OverridePut;
@@ -389,5 +391,39 @@ async fn an_override_published_on_save_does_not_restart_an_aborted_rollout() {
     let options = PublishOptions { content: PublishContent::Override(change), ..PublishOptions::default() };
     let rejected = test.hub.publish_workload(&test.actor, "web", "", options).await.unwrap_err();
     assert!(rejected.to_string().contains("The rollout of web revision 2 is aborted."), "{rejected}");
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s2_2_a_retry_of_a_rollout_reaches_only_the_clusters_that_fail_and_resumes_nothing() {
+    let test = TestHub::open().await;
+    let strategy = wave_strategy(json!([
+        { "name": "canary", "target": { "clusters": ["a", "b"] } },
+        { "name": "rest" },
+    ]));
+    let [mut a, mut b, _c] = publish_in_waves(&test, strategy).await;
+    let desired = wait_for_revision(&mut b, 2).await;
+    b.report_applied(&desired).await;
+    let desired = wait_for_revision(&mut a, 2).await;
+    let retry = async || test.hub.control_rollout(&test.actor, "web", RolloutAction::Retry).await;
+    let why = retry().await.unwrap_err();
+    assert!(why.to_string().contains("none of its clusters that report is failing"), "{why}");
+
+    a.send_report(degraded_report(&desired)).await;
+    wait_for_rollout(&test, "a fails", |rollout| rollout.waves[0].failing == 1).await;
+    test.hub.control_rollout(&test.actor, "web", RolloutAction::Pause).await.unwrap();
+    let retried = retry().await.unwrap();
+    assert_eq!(retried.state, RolloutState::Paused { by: test.actor.name.clone() });
+    let nonce = desired.sync_nonce;
+    a.wait_for_desired_state(|state| state.releases[0].sync_nonce > nonce).await;
+    let nonce_of =
+        async |cluster: &str| test.hub.get_release("web", cluster).await.unwrap().release.sync_nonce();
+    assert_eq!((nonce_of("a").await, nonce_of("b").await, nonce_of("c").await), (1, 0, 0));
+    let operations = test.hub.list_operations("web", &ListQuery::default()).await.unwrap().items;
+    let newest = &operations[0];
+    assert!(
+        newest.kind == OperationKind::Publish && newest.closed_at.is_none(),
+        "the publish goes on: {newest:?}"
+    );
     test.close().await;
 }

@@ -1,4 +1,4 @@
-//! One workload: its settings, where it goes and why, its overrides, its releases with objects and causes.
+//! One workload: its settings, where it goes and why, its overrides, its releases with stages, objects and causes.
 
 use domain::failure_cause::FailureCause;
 use domain::placement::{Decision, RemovalWait};
@@ -15,6 +15,7 @@ use crate::connection::ServerConnection;
 use crate::failure::Failure;
 use crate::output::{Table, pluralize};
 use crate::pages::list_all_pages;
+use crate::resources::releases::describe_stage;
 use crate::resources::workloads::{describe_failure, workload_fields};
 
 /// Most releases that are described with their objects; the others are counted.
@@ -92,7 +93,7 @@ fn add_overrides(text: &mut Description, view: &WorkloadView) {
 }
 
 fn add_release(text: &mut Description, view: &ReleaseView) {
-    let release = &view.release;
+    let (release, now) = (&view.release, clock::now());
     let revision = release.revision().map_or_else(|| "unknown".to_owned(), |number| number.to_string());
     let last_known = view.last_known_state.map(|state| format!(" (last known: {})", state.as_str()));
     text.line(format!(
@@ -100,10 +101,14 @@ fn add_release(text: &mut Description, view: &ReleaseView) {
         view.cluster_name,
         view.state.as_str(),
         last_known.unwrap_or_default(),
-        clock::format_age(release.state_since(), clock::now()),
+        clock::format_age(release.state_since(), now),
         release.sync().as_str(),
         release.connectivity().as_str(),
     ));
+    for stage in release.stages().iter() {
+        let (label, state) = (stage.name.label(), stage.state.as_str());
+        text.line(format!("  {label:<13} {state:<7} {}", describe_stage(stage, now)));
+    }
     let mut messages = view.resources.iter().flat_map(|one| one.causes.iter().cloned().chain(causes(one)));
     if !view.message.is_empty() && !messages.any(|message| view.message.contains(&message)) {
         text.line(format!("  {}", view.message));

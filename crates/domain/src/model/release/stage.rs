@@ -1,5 +1,7 @@
 //! The thirteen stages of one delivery, in strict order. A stage never times out (S2-1 … S2-7).
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
@@ -202,6 +204,49 @@ pub struct Stage {
     /// When it was done or skipped, by the hub's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<Timestamp>,
+    /// Of stage Approved: who approved the delivery; `None` if nobody had to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<StageApproval>,
+}
+
+impl Stage {
+    /// A stage that has not begun.
+    const fn pending(name: StageName) -> Self {
+        Self { name, state: StageState::Pending, started_at: None, finished_at: None, approval: None }
+    }
+
+    /// What holds now that it is done, why it was skipped, or what has to hold for it to be done: a sentence for people
+    /// (S2-14). Why a stage waits or fails is in its reason.
+    pub fn explanation(&self) -> String {
+        match (&self.state, &self.approval) {
+            (StageState::Done, Some(approval)) => approval.to_string(),
+            (StageState::Done, None) => self.name.description().to_owned(),
+            (StageState::Skipped { message }, _) if message.is_empty() => {
+                "There was nothing to do.".to_owned()
+            }
+            (StageState::Skipped { message }, _) => message.clone(),
+            _ => self.name.requirement(),
+        }
+    }
+}
+
+/// Who approved a delivery, and what of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct StageApproval {
+    /// Name of the user.
+    pub by: String,
+    /// Number of the revision.
+    pub revision: u32,
+    /// The approved wave of its rollout, such as `wave 2 of 3 (eu)`.
+    pub wave: String,
+}
+
+impl fmt::Display for StageApproval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} approved {} of revision {}.", self.by, self.wave, self.revision)
+    }
 }
 
 /// All thirteen stages, in order.
@@ -234,8 +279,7 @@ impl From<Stages> for Vec<Stage> {
 
 impl Default for Stages {
     fn default() -> Self {
-        let pending = |name| Stage { name, state: StageState::Pending, started_at: None, finished_at: None };
-        Self(StageName::ALL.iter().copied().map(pending).collect())
+        Self(StageName::ALL.iter().copied().map(Stage::pending).collect())
     }
 }
 
@@ -272,11 +316,15 @@ impl Stages {
         self.0.iter().find(|stage| !stage.state.is_finished())
     }
 
-    /// Resets `from` and all later stages to pending.
+    /// Sets who approved the delivery.
+    pub(super) fn set_approval(&mut self, approval: Option<StageApproval>) {
+        self.0[StageName::Approved as usize].approval = approval;
+    }
+
+    /// Resets `from` and all later stages to pending. An approval stays: it is of a revision, which may be delivered again.
     pub fn reset_from(&mut self, from: StageName) {
         for stage in &mut self.0[from as usize..] {
-            *stage =
-                Stage { name: stage.name, state: StageState::Pending, started_at: None, finished_at: None };
+            *stage = Stage { approval: stage.approval.take(), ..Stage::pending(stage.name) };
         }
     }
 }
@@ -294,6 +342,20 @@ pub(super) fn explain_old_agent(state: &mut StageState) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn s2_14_every_stage_explains_itself_in_every_state() {
+        let at = Timestamp::from_millis(0);
+        let mut stages = Stages::default();
+        let explain = |stages: &Stages, name| stages.get(name).explanation();
+        assert_eq!(explain(&stages, StageName::Operational), "Done when every object is healthy.");
+        stages.set(StageName::Applied, StageState::Done, at);
+        assert_eq!(explain(&stages, StageName::Applied), "Every object is applied, in order.");
+        stages.set(StageName::Pruned, StageState::Skipped { message: "Nothing to prune.".to_owned() }, at);
+        assert_eq!(explain(&stages, StageName::Pruned), "Nothing to prune.");
+        stages.set(StageName::Pruned, StageState::Skipped { message: String::new() }, at);
+        assert_eq!(explain(&stages, StageName::Pruned), "There was nothing to do.");
+    }
 
     #[test]
     fn a_stage_that_is_not_done_has_its_requirement_in_words() {

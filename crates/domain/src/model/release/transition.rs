@@ -10,6 +10,7 @@ use crate::model::health::Health;
 use crate::model::policy::{DeletionPolicy, Policies};
 use crate::model::report::{DesiredPhase, DesiredRelease, ReleaseReport};
 
+mod approval;
 mod dependencies;
 
 /// Why a report was rejected.
@@ -321,7 +322,7 @@ impl Release {
     fn finish_hub_stages(&mut self, until: StageName, at: Timestamp) {
         for name in StageName::ALL.iter().copied().take_while(|name| *name < until) {
             let state = match name {
-                StageName::Approved => StageState::Skipped { message: "No approval is required.".to_owned() },
+                StageName::Approved => self.end_approval(until),
                 _ => StageState::Done,
             };
             self.stages.set(name, state, at);

@@ -6,6 +6,7 @@ use strum::{IntoStaticStr, VariantArray};
 use super::{Approver, Rollout, RolloutState};
 use crate::kubernetes::time::Timestamp;
 use crate::model::action_unavailable::ActionUnavailable;
+use crate::model::release::stage::StageApproval;
 
 /// An action of a person on a rollout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
@@ -21,6 +22,8 @@ pub enum RolloutAction {
     Approve,
     /// Skip the rest of the soak time, and continue without the deferred clusters.
     Promote,
+    /// Request a sync of the clusters that fail: their agents try again now. The state stays.
+    Retry,
     /// Abort it: gated clusters keep their released revision.
     Abort,
 }
@@ -41,6 +44,7 @@ impl RolloutAction {
             Self::Resume => "resumed",
             Self::Approve => "approved",
             Self::Promote => "promoted",
+            Self::Retry => "retried",
             Self::Abort => "aborted",
         }
     }
@@ -67,6 +71,7 @@ impl Rollout {
             RolloutAction::Promote => {
                 matches!(self.state, RolloutState::Soaking { .. } | RolloutState::AwaitingClusters { .. })
             }
+            RolloutAction::Retry => self.state.is_active() && self.count_failing() > self.count_silent(),
             RolloutAction::Abort => self.state.is_active(),
         };
         if fits {
@@ -79,6 +84,7 @@ impl Rollout {
             (RolloutAction::Resume, _) => "it is not paused".to_owned(),
             (RolloutAction::Approve, _) => "no wave of it waits for an approval".to_owned(),
             (RolloutAction::Promote, _) => "no wave of it is soaking or waits for clusters".to_owned(),
+            (RolloutAction::Retry, _) => "none of its clusters that report is failing".to_owned(),
             _ => format!("it is {}", lower(self.state.label())),
         };
         Err(ActionUnavailable(format!("This rollout can't be {}: {why}.", verb.past_participle())))
@@ -151,8 +157,16 @@ impl Rollout {
                 }
                 self.set_state(RolloutState::Running, now);
             }
+            // The caller requests the sync. A cluster that recovers counts as any other does.
+            RolloutAction::Retry => {}
         }
         Ok(())
+    }
+
+    /// Who approved one of its waves; `None` if nobody did.
+    pub fn wave_approval(&self, index: u32) -> Option<StageApproval> {
+        let by = self.waves.get(index as usize)?.approved_by.clone()?;
+        Some(StageApproval { by, revision: self.revision, wave: self.wave_position(index).to_string() })
     }
 
     /// Ends it because of a newer publish or an unpublish.

@@ -121,6 +121,9 @@ impl RolloutEvent {
                 };
                 format!("{rollout}: wave {} is operational{deferred}.", wave.name)
             }
+            Self::ActionTaken { action: RolloutAction::Retry, wave, .. } => {
+                format!("{rollout}: the failing clusters are to try again, at {wave}.")
+            }
             Self::ActionTaken { action, wave, .. } => {
                 format!("The rollout of {rollout} was {} at {wave}.", action.past_participle())
             }

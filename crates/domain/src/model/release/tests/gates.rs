@@ -1,6 +1,7 @@
 //! Releases of clusters whose wave has not started.
 
 use super::*;
+use crate::model::release::stage::StageApproval;
 
 mod dependencies;
 
@@ -56,6 +57,26 @@ fn an_admitted_cluster_gets_the_bundle_that_was_rendered_for_it() {
     let mut again = gated_release();
     again.admit(Policies::default(), at(9));
     assert!(!again.admit(Policies::default(), at(10)), "once");
+}
+
+#[test]
+fn s2_5_stage_approved_says_who_approved_what_until_another_revision_is_desired() {
+    let mut release = gated_release();
+    let explain = |release: &Release| release.stages.get(StageName::Approved).explanation();
+    assert_eq!(explain(&release), "Stage Released waits for an approval, if one is required.");
+    let approval = StageApproval { by: "ben".into(), revision: 2, wave: "wave 2 of 2 (rest)".into() };
+    release.record_approval(Some(approval));
+    assert!(release.admit(Policies::default(), at(9)));
+    assert_eq!(release.stages.get(StageName::Approved).state, StageState::Done);
+    assert_eq!(explain(&release), "ben approved wave 2 of 2 (rest) of revision 2.");
+    let stored = serde_json::to_value(&release).unwrap();
+    assert_eq!(serde_json::from_value::<Release>(stored).unwrap(), release);
+    // The same revision, rendered again.
+    release.set_desired_revision(2, RenderOutcome::Bundle(bundle(3)), Policies::default(), at(10));
+    assert_eq!(explain(&release), "ben approved wave 2 of 2 (rest) of revision 2.");
+    release.set_desired_revision(3, RenderOutcome::Bundle(bundle(4)), Policies::default(), at(11));
+    assert_eq!(explain(&release), "No approval is required.");
+    assert_eq!(release.stages.get(StageName::Approved).approval, None);
 }
 
 #[test]

@@ -31,6 +31,22 @@ fn p29_a_canary_that_goes_offline_after_its_admission_never_opens_the_next_wave(
 }
 
 #[test]
+fn s2_2_a_rollout_can_be_retried_while_a_cluster_that_reports_is_failing() {
+    let mut rollout = rollout(canary());
+    let rest = wave_counts(4, 0, 0);
+    rollout.reconcile(&[one_silent(1, 0), rest.clone()], NOW, &Pauses::default());
+    let why = rollout.apply_action(RolloutAction::Retry, "ann", NOW).unwrap_err();
+    assert!(why.to_string().contains("none of its clusters that report is failing"), "{why}");
+    let failing = WaveCounts { failing: 1, ..WaveCounts::default() };
+    rollout.reconcile(&[failing, rest], minutes(1), &Pauses::default());
+    let before = rollout.clone();
+    rollout.apply_action(RolloutAction::Retry, "ann", minutes(2)).unwrap();
+    assert_eq!(rollout, before, "a retry resumes nothing");
+    rollout.apply_action(RolloutAction::Abort, "ann", minutes(3)).unwrap();
+    assert!(rollout.check_action(RolloutAction::Retry).unwrap_err().to_string().contains("is aborted"));
+}
+
+#[test]
 fn p29_a_wave_with_more_deferred_clusters_than_its_limit_waits_and_shows_why() {
     let mut rollout = rollout(canary());
     let (offline, rest) = (WaveCounts { deferred: 1, ..WaveCounts::default() }, wave_counts(4, 0, 0));
