@@ -209,6 +209,7 @@ scenarios! {
         c1_a_stateful_set_that_is_set_to_on_delete_by_hand_is_not_operational,
         c1_a_daemon_set_that_is_set_to_on_delete_by_hand_is_not_operational,
         c1_a_cron_job_that_is_suspended_by_hand_is_not_operational,
+        c1_a_job_that_is_suspended_by_hand_is_not_operational,
         c1_a_deployment_scaled_to_zero_is_healthy,
         c1_an_update_that_gets_stuck_is_degraded_while_old_pods_serve,
         c1_a_stateful_set_becomes_healthy,
