@@ -132,7 +132,8 @@ scenarios! {
         p14_every_controller_whose_pods_admission_refuses_reports_its_message,
         p14_a_cron_job_whose_jobs_admission_refuses_reports_its_message,
         g406_a_claim_that_shrinks_is_rejected_by_plan_and_publish,
-        p14_names_work_up_to_the_length_that_what_they_generate_allows;
+        p14_names_work_up_to_the_length_that_what_they_generate_allows,
+        p14_names_that_the_api_server_refuses_are_those_of_the_guard;
     plan:
         e_2_a_plan_of_new_objects_matches_the_publish,
         e_2_a_plan_lists_exactly_the_fields_that_change,
