@@ -165,6 +165,7 @@ scenarios! {
     removal:
         s3_13_objects_missing_from_a_new_bundle_are_pruned,
         s3_13_what_old_pods_need_is_pruned_after_the_rollout,
+        s3_13_what_old_pods_need_is_pruned_at_once_if_the_policy_says_so,
         s3_13_a_workload_that_its_manifest_suspends_does_not_keep_objects_of_former_revisions,
         s3_13_an_object_re_created_by_another_party_is_not_pruned,
         i5_a_copied_label_is_no_owner,
