@@ -181,3 +181,52 @@ pub async fn p13_what_the_server_assigns_or_does_not_store_is_no_difference(env:
     assert_eq!(env.get(SERVICE, "front").await.unwrap()["metadata"]["labels"]["colour"], "blue");
     assert_eq!(assigned().await, (address, port), "a publish takes neither away");
 }
+
+/// Creates a policy of admission that writes a value of the ConfigMap `settings`, and waits until it does.
+async fn write_by_admission(env: &TestEnv) {
+    let version = "admissionregistration.k8s.io/v1";
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],
+        "resources": ["configmaps"]});
+    let patch = "[JSONPatch{op: \"add\", path: \"/data/key\", value: \"theirs\"}]";
+    let policy = json!({"apiVersion": version, "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": env.namespace}, "spec": {"failurePolicy": "Fail", "reinvocationPolicy": "Never",
+            "matchConstraints": {"resourceRules": [rule]},
+            "matchConditions": [{"name": "settings", "expression": "object.metadata.name == 'settings'"}],
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}]}});
+    let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": env.namespace}});
+    let binding = json!({"apiVersion": version, "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": {"name": env.namespace}, "spec": {"policyName": env.namespace,
+            "matchResources": {"namespaceSelector": selector}}});
+    env.create(policy, "test").await;
+    env.create(binding, "test").await;
+    let dry_run = kube::api::PostParams { dry_run: true, ..Default::default() };
+    let probe: kube::api::DynamicObject = serde_json::from_value(config_map("settings", "1")).unwrap();
+    let is_in_effect = async || {
+        let created = env.api(CONFIG_MAP).create(&dry_run, &probe).await;
+        created.is_ok_and(|object| object.data["data"]["key"] == "theirs")
+    };
+    env.wait_until("in effect", is_in_effect).await;
+}
+
+pub async fn p13_a_value_that_admission_writes_on_every_apply_is_no_drift(env: TestEnv) {
+    // The simulated cluster has no admission that changes objects.
+    if env.control_plane().is_none() {
+        return;
+    }
+    write_by_admission(&env).await;
+    let objects = |value: &str| {
+        let mut settings = config_map("settings", value);
+        settings["metadata"]["labels"] = json!({"tier": "front"});
+        vec![settings]
+    };
+    let value = async || env.get(CONFIG_MAP, "settings").await.unwrap()["data"]["key"].clone();
+    env.set_present(objects("1"), Policies::default());
+    env.until_operational().await;
+    assert_eq!(value().await, "theirs");
+    let plan = env.dry_run(objects("1"), Policies::default()).await;
+    assert!(plan.is_no_op(), "{plan:#?}");
+    assert_only_a_label_drifts(&env, &[(CONFIG_MAP, "settings")]).await;
+    env.set_present(objects("2"), Policies::default());
+    env.until_operational().await;
+    assert_eq!((value().await, env.agent.drift().len()), ("theirs".into(), 1));
+}

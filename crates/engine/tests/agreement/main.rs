@@ -95,7 +95,8 @@ scenarios! {
         p13_an_injected_authority_of_a_definition_stays_and_its_own_one_is_restored;
     controller_fields:
         p13_fields_that_controllers_fill_are_neither_drift_nor_taken_away_by_a_publish,
-        p13_what_the_server_assigns_or_does_not_store_is_no_difference;
+        p13_what_the_server_assigns_or_does_not_store_is_no_difference,
+        p13_a_value_that_admission_writes_on_every_apply_is_no_drift;
     drift:
         s0_12_an_edited_field_is_healed_and_its_manager_reported,
         s0_12_a_deleted_object_is_re_created,

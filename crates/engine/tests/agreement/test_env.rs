@@ -58,7 +58,7 @@ pub const RECORD: KindName = ("flotilla.dev/v1alpha1", "AppliedRelease");
 pub const SERVICE_ACCOUNT: KindName = ("v1", "ServiceAccount");
 pub const STATEFUL_SET: KindName = ("apps/v1", "StatefulSet");
 
-const CLUSTER_WIDE: [&str; 15] = [
+const CLUSTER_WIDE: [&str; 17] = [
     "APIService",
     "ClusterRole",
     "ClusterRoleBinding",
@@ -66,6 +66,8 @@ const CLUSTER_WIDE: [&str; 15] = [
     "AppliedRelease",
     "CustomResourceDefinition",
     "IngressClass",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
     "MutatingWebhookConfiguration",
     "PersistentVolume",
     "PriorityClass",
