@@ -85,6 +85,8 @@ struct Life {
     replicas: u64,
     /// The size of the Crew `night`.
     size: u64,
+    /// The replicas of the Deployment `pool`.
+    pool: u64,
     ca_bundle: String,
     /// Number of listeners of others.
     listeners: u64,
@@ -118,6 +120,7 @@ impl Life {
             copies: 0,
             replicas: 2,
             size: 2,
+            pool: 2,
             ca_bundle: String::new(),
             listeners: 0,
             lost_nodes: 0,
@@ -148,6 +151,7 @@ impl Life {
         let web = get(DEPLOYMENT, "web");
         expect("replicas", &web["spec"]["replicas"], self.replicas.into());
         expect("size", &get(CREW, "night")["spec"]["size"], self.size.into());
+        expect("pool", &get(DEPLOYMENT, "pool")["spec"]["replicas"], self.pool.into());
         let web = &web["spec"]["template"]["spec"]["containers"][0];
         expect("image", &web["image"], "nginx:1".into());
         expect("env", &web["env"], json!([{"name": "LEVEL", "value": "info"}]));
@@ -222,19 +226,25 @@ impl Life {
         });
     }
 
-    /// A scaler without an autoscaler sets the size of a custom object. It is reported once in the life of an agent.
-    async fn scale_crew(&mut self) {
+    /// A scaler without an autoscaler sets the size of a custom object or the replicas of a Deployment. It is reported once in the life of
+    /// an agent.
+    async fn scale_by_scaler(&mut self) {
         let (written, drift) = (self.written(), self.agent.drift().len());
         // Never that of the manifest.
-        self.size = self.random.random_range(3..9);
-        self.cluster.scale(CREW, ("default", "night"), "keda-operator", self.size).unwrap();
+        let number = self.random.random_range(3..9);
+        let (kind, name, field) = if self.random.random_bool(0.5) {
+            self.size = number;
+            (CREW, "night", "/spec/size")
+        } else {
+            self.pool = number;
+            (DEPLOYMENT, "pool", "/spec/replicas")
+        };
+        self.cluster.scale(kind, ("default", name), "keda-operator", number).unwrap();
         self.until_as_published("a scaling by a scaler").await;
         assert_eq!(self.written(), written, "a scaler made Flotilla write");
         let reported = self.drift_since(drift);
         let is_expected = |note: &DriftReport| {
-            note.outcome == DriftOutcome::Found
-                && note.manager == "keda-operator"
-                && note.fields == ["/spec/size"]
+            note.outcome == DriftOutcome::Found && note.manager == "keda-operator" && note.fields == [field]
         };
         assert!(reported.len() <= 1 && reported.iter().all(is_expected), "{reported:#?}");
     }
@@ -382,7 +392,7 @@ impl Life {
     async fn step(&mut self) {
         match self.random.random_range(0..100) {
             0..10 => self.assert_no_write("a scaling", Self::scale).await,
-            10..15 => self.scale_crew().await,
+            10..15 => self.scale_by_scaler().await,
             15..25 => self.assert_no_write("an injection", Self::inject).await,
             25..32 => self.assert_no_write("a copy of an object", Self::copy).await,
             32..38 => self.assert_no_write("an item of another manager", Self::add_listener).await,
