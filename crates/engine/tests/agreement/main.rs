@@ -171,6 +171,7 @@ scenarios! {
         s3_13_an_object_re_created_by_another_party_is_not_pruned,
         i5_a_copied_label_is_no_owner,
         i5_a_prune_leaves_objects_with_a_copied_label,
+        i5_a_removal_that_orphans_leaves_the_labels_of_copies,
         i5_a_copied_label_is_no_owner_without_a_record,
         s3_11_a_removal_deletes_all_objects_and_their_pods,
         s3_12_a_finalizer_blocks_the_removal_and_is_reported,

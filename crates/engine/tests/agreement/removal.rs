@@ -262,6 +262,23 @@ pub async fn i5_a_prune_leaves_objects_with_a_copied_label(env: TestEnv) {
     copies.assert_untouched(&env).await;
 }
 
+pub async fn i5_a_removal_that_orphans_leaves_the_labels_of_copies(env: TestEnv) {
+    env.set_present(objects_of_every_copied_kind(&env), Policies::default());
+    env.until_applied().await;
+    until_recorded(&env, 3).await;
+    let copies = LabelCopies::create(&env).await;
+    env.set_absent(DeletionPolicy::Orphan);
+    env.until_gone().await;
+    for (kind, own) in [(CONFIG_MAP, "settings"), (CLAIM, "scratch")] {
+        for (name, is_labelled) in [(own, false), ("copied", true)] {
+            let live = env.get(kind, name).await.unwrap();
+            assert_eq!(live["metadata"]["labels"][engine::RELEASE_LABEL].is_string(), is_labelled, "{live}");
+        }
+    }
+    copies.assert_untouched(&env).await;
+    env.delete(NAMESPACE, &format!("{}-own", env.namespace)).await;
+}
+
 pub async fn i5_a_copied_label_is_no_owner_without_a_record(mut env: TestEnv) {
     let objects = objects_of_every_copied_kind(&env);
     env.set_present(objects.clone(), Policies::default());
