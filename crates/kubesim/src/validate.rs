@@ -61,6 +61,7 @@ fn check_body(kind: &ResourceKind, object: &Value, ty: TypeRef<'_>, causes: &mut
         ("", "Pod") => pod::check_pod_spec(object, "spec", None, causes),
         ("", "Service") => check_service(object, causes),
         ("", "ConfigMap" | "Secret") => check_keys(object, causes),
+        ("scheduling.k8s.io", "PriorityClass") => check_priority_class(object, causes),
         ("autoscaling", "HorizontalPodAutoscaler") => check_autoscaler(object, causes),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => check_definition(object, causes),
         _ => {}
@@ -225,6 +226,23 @@ fn check_autoscaler(object: &Value, causes: &mut Vec<StatusCause>) {
     } else if max < min {
         let detail = "must be greater than or equal to `minReplicas`";
         causes.push(StatusCause::invalid("spec.maxReplicas", &max.into(), detail));
+    }
+}
+
+/// Names of the system are those of its own classes, with their values.
+fn check_priority_class(object: &Value, causes: &mut Vec<StatusCause>) {
+    const SYSTEM: [(&str, i64); 2] =
+        [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
+    const HIGHEST: i64 = 1_000_000_000;
+    let (name, value) = (crate::object::name(object), i64_at(object, "value").unwrap_or(0));
+    if name.starts_with("system-") {
+        if !SYSTEM.contains(&(name, value)) || crate::object::bool_at(object, "globalDefault") {
+            let detail = "priority class names with 'system-' prefix are reserved for system use only";
+            causes.push(StatusCause::forbidden("metadata.name", detail));
+        }
+    } else if value > HIGHEST {
+        let detail = format!("maximum allowed value of a user defined priority is {HIGHEST}");
+        causes.push(StatusCause::forbidden("value", &detail));
     }
 }
 

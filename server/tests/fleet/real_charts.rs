@@ -28,10 +28,15 @@ fn chart_workload((chart, version): (&str, &str), values: &str, clusters: &[&str
 impl TestFleet {
     /// Adds a real cluster.
     async fn add_real_cluster(&self, name: &str, plane: &ControlPlane) {
+        self.add_cluster_over(name, plane.client()).await;
+    }
+
+    /// Adds a cluster whose agent has this connection.
+    async fn add_cluster_over(&self, name: &str, client: kube::Client) {
         let new = NewCluster::new(name, ClusterKind::Agent);
         let id = self.hub.register_cluster(&Actor::system(), new).await.unwrap().id;
         let (options, stop) = (server::serve::agent_options(&self.hub), self.stop.clone());
-        tokio::spawn(agent::run(InProcessLink::new(self.site.clone(), id), plane.client(), options, stop));
+        tokio::spawn(agent::run(InProcessLink::new(self.site.clone(), id), client, options, stop));
     }
 }
 
@@ -345,6 +350,62 @@ async fn a_password_and_an_authority_stay_when_the_api_server_of_a_cluster_is_up
         assert_ne!(after["version"], before["version"], "the publish renders for the new version");
         fleet.stop().await;
     })
+    .await;
+}
+
+/// A connection to a real API server, which has this version as soon as there is one.
+fn client_with_version(plane: &ControlPlane, version: &Arc<parking_lot::Mutex<String>>) -> kube::Client {
+    let (client, version) = (plane.client(), version.clone());
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let (client, version) = (client.clone(), version.lock().clone());
+        async move {
+            if version.is_empty() || request.uri().path() != "/version" {
+                return client.send(request).await;
+            }
+            let body = json!({ "gitVersion": version }).to_string().into_bytes();
+            Ok(http::Response::new(kube::client::Body::from(body)))
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_and_an_authority_stay_when_the_api_server_of_a_real_cluster_is_upgraded() {
+    if !testkit::is_available("an upgrade of a real cluster") {
+        return;
+    }
+    with_timeout(Box::pin(async {
+        let plane = ControlPlane::start(ControlPlaneOptions::with_workloads()).await;
+        let fleet = fleet_with_helm().await;
+        let version = Arc::new(parking_lot::Mutex::new(String::new()));
+        fleet.add_cluster_over("real", client_with_version(&plane, &version)).await;
+        fleet.client.upload_chart(chart("1.0.0", &[("templates/login.yaml", AUTHORITY)])).await.unwrap();
+        let name = ("web", "1.0.0");
+        fleet.client.create_workload(&chart_workload(name, "", &["real"])).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 1).await;
+        let secrets: Api<Secret> = Api::namespaced(plane.client(), "apps");
+        let login = async || secrets.get("login").await.unwrap().data.unwrap();
+        let before = login().await;
+
+        *version.lock() = "v1.39.9".to_owned();
+        // The agent reads the version again when the cluster serves other kinds.
+        create_gauges(&plane).await;
+        let is_noticed = |status: &WorkloadStatus| status.target_clusters[0].facts_notice.contains("v1.39.9");
+        let status = fleet.wait_for_web(is_noticed).await;
+        assert_eq!(status.target_clusters[0].revision, Some(1));
+        assert_eq!(login().await, before);
+
+        update_chart(&fleet, |spec| *spec = chart_workload(name, "replicas: 2\n", &["real"]).spec).await;
+        let is_published = |status: &WorkloadStatus| {
+            status.counts.healthy() == 1 && status.target_clusters[0].revision == Some(2)
+        };
+        fleet.wait_for_web(is_published).await;
+        let after = login().await;
+        assert_eq!((&after["password"], &after["ca.crt"]), (&before["password"], &before["ca.crt"]));
+        assert_eq!(after["version"].0, b"v1.39.9", "the publish renders for the new version");
+        fleet.stop().await;
+    }))
     .await;
 }
 

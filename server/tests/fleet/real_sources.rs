@@ -266,6 +266,7 @@ async fn sources_are_published_to_real_clusters_as_their_own_tools_read_them() {
         publish_manifests(&real, &server).await;
         publish_lists(&real).await;
         publish_subcharts(&real, &server).await;
+        publish_evaluated_texts(&real).await;
         real.fleet.stop().await;
     }))
     .await;
@@ -347,5 +348,36 @@ async fn publish_subcharts(real: &SourceFleet, server: &GitServer) {
         for token in real.data(name, "lamp", "token").await {
             assert_eq!(token.len(), 8, "{name}: {token}");
         }
+    }
+}
+
+/// Charts that ask for an API only in a text that `tpl` evaluates, a file of the chart or a value of the user: each cluster gets what
+/// `helm install` would see there.
+async fn publish_evaluated_texts(real: &SourceFleet) {
+    const ASK: &str = "{{ .Capabilities.APIVersions.Has \"metrics.example.com/v1\" }}";
+    for (name, text, file, values) in [
+        ("bulb-file", "(.Files.Get \"files/ask.txt\")", ASK, String::new()),
+        ("bulb-value", ".Values.ask", "", format!("ask: '{ASK}'\n")),
+    ] {
+        let chart = format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n");
+        let template = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: bulb}}\n\
+             data:\n  monitored: {{{{ tpl {text} . | quote }}}}\n"
+        );
+        let paths =
+            ["Chart.yaml", "templates/all.yaml", "files/ask.txt"].map(|path| format!("{name}/{path}"));
+        let texts = [chart.as_str(), template.as_str(), file];
+        let files: Vec<(String, &str)> = paths.into_iter().zip(texts).collect();
+        real.fleet.client.upload_chart(pack_files(&files)).await.unwrap();
+        let source = Source::Chart(ChartSource {
+            chart: format!("local/{name}"),
+            version: "1.0.0".into(),
+            values,
+            ..ChartSource::default()
+        });
+        real.create(name, source).await;
+        real.plan(name).await;
+        real.publish(name).await;
+        assert_eq!(real.data(name, "bulb", "monitored").await, ["true", "false"], "{name}");
     }
 }

@@ -112,6 +112,27 @@ fn a10_a_publish_does_not_report_clusters_that_drift_as_done() {
 }
 
 #[test]
+fn s3_13_a_plan_says_which_objects_are_deleted_only_once_the_revision_is_operational() {
+    const DELETED: &str = "- ConfigMap shop/settings";
+    const LATE: &str = "- ConfigMap shop/settings  (once the revision is operational)";
+    let server = TestServer::start_new();
+    let with_settings = format!(
+        "{}\n---\n{}",
+        deployment("web"),
+        r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}"#
+    );
+    apply(&server, &with_settings, &["--clusters", "eu-west-1"]);
+    let first = publish_and_wait(&server, &[]);
+    assert_eq!(first.exit_code, 0, "{first}");
+    apply(&server, &deployment("web"), &[]);
+    let plan = server.run_cli(&["plan", "web"]);
+    assert!(plan.stdout.contains(LATE), "{plan}");
+    apply(&server, &deployment("web"), &["--policy", "pruneOrder=afterApply"]);
+    let plan = server.run_cli(&["plan", "web"]);
+    assert!(plan.stdout.contains(DELETED) && !plan.stdout.contains(LATE), "{plan}");
+}
+
+#[test]
 fn b16_a_publish_is_rejected_as_the_plan_was_until_its_codes_are_forced_by_name() {
     let server = TestServer::start_new();
     apply(&server, &deployment("web"), &["--clusters", "eu-west-1"]);

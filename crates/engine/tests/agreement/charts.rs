@@ -12,7 +12,6 @@ use crate::test_env::*;
 
 const CONFIG_MAP: KindName = ("v1", "ConfigMap");
 const CRD: KindName = ("apiextensions.k8s.io/v1", "CustomResourceDefinition");
-const JOB: KindName = ("batch/v1", "Job");
 
 fn hook_job(name: &str, events: &str, fault: Option<PodFault>) -> Value {
     let mut template = template(name, fault);

@@ -1,6 +1,8 @@
 //! Fields that controllers fill: an injected certificate, the rules of an aggregated role, the volume of a claim, its size, the
-//! revision of a Deployment. Objects without a namespace, and their group and class, are named after the scenario.
+//! revision of a Deployment, the address and the node port of a Service. Objects without a namespace, and their group and class, are
+//! named after the scenario.
 
+use domain::plan::PlannedAction;
 use domain::workload::Policies;
 use serde_json::{Value, json};
 
@@ -9,6 +11,7 @@ use crate::test_env::*;
 const WEBHOOK: KindName = ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration");
 const ROLE: KindName = ("rbac.authorization.k8s.io/v1", "ClusterRole");
 const REVISION: &str = "deployment.kubernetes.io/revision";
+const SERVICE: KindName = ("v1", "Service");
 const INJECTED: &str = "aW5qZWN0ZWQK";
 
 /// The filled objects. All have a field that no controller fills.
@@ -105,23 +108,125 @@ async fn is_filled(env: &TestEnv) -> bool {
         && enlarged["spec"]["resources"]["requests"]["storage"] == "2Gi"
 }
 
-pub async fn p13_fields_that_controllers_fill_are_neither_drift_nor_taken_away_by_a_publish(env: TestEnv) {
-    create_volumes(&env).await;
-    env.set_present(objects("1"), Policies::default());
-    env.until_applied().await;
-    fill(&env).await;
-    // A later drift of each is healed, which proves that the values were observed.
-    for (kind, name) in FILLED {
+/// A later drift of the label of each object is healed, which proves that its other fields were observed, and is all that is reported.
+async fn assert_only_a_label_drifts(env: &TestEnv, objects: &[(KindName, &str)]) {
+    for &(kind, name) in objects {
         let patch = json!({"metadata": {"labels": {"tier": "back"}}});
         env.merge_patch(kind, name, patch, "kubectl-edit").await;
         let is_healed = async || env.get(kind, name).await.unwrap()["metadata"]["labels"]["tier"] == "front";
         env.wait_until("healed", is_healed).await;
     }
-    env.wait_until("reported", async || env.agent.drift().len() >= FILLED.len()).await;
+    env.wait_until("reported", async || env.agent.drift().len() >= objects.len()).await;
     let drift = env.agent.drift();
     assert!(drift.iter().all(|note| note.fields == ["/metadata/labels/tier"]), "{drift:#?}");
+}
+
+pub async fn p13_fields_that_controllers_fill_are_neither_drift_nor_taken_away_by_a_publish(env: TestEnv) {
+    create_volumes(&env).await;
+    env.set_present(objects("1"), Policies::default());
+    env.until_applied().await;
+    fill(&env).await;
+    assert_only_a_label_drifts(&env, &FILLED).await;
     assert!(is_filled(&env).await);
     env.set_present(objects("2"), Policies::default());
     env.until_applied().await;
     assert!(is_filled(&env).await, "a publish takes none of them away");
+}
+
+/// A Service that leaves its address and node port to the server and has a status, and a Deployment with values of which the
+/// server stores none.
+fn assigned_objects(colour: &str) -> Vec<Value> {
+    let mut web = workload("Deployment", "web", None);
+    let pod = &mut web["spec"]["template"]["spec"];
+    pod["nodeSelector"] = json!({});
+    pod["tolerations"] = json!([]);
+    pod["volumes"] = Value::Null;
+    pod["hostNetwork"] = false.into();
+    pod["priorityClassName"] = "".into();
+    let mut front = json!({"apiVersion": SERVICE.0, "kind": SERVICE.1, "metadata": {"name": "front"},
+        "spec": {"type": "NodePort", "clusterIP": "", "selector": {"app": "web"},
+            "ports": [{"port": 80, "nodePort": 0}]},
+        "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.9"}]}}});
+    for object in [&mut web, &mut front] {
+        object["metadata"]["labels"] = json!({"tier": "front", "colour": colour});
+    }
+    vec![web, front]
+}
+
+pub async fn p13_what_the_server_assigns_or_does_not_store_is_no_difference(env: TestEnv) {
+    let assigned = async || {
+        let front = env.get(SERVICE, "front").await.unwrap();
+        assert_eq!(front.pointer("/status/loadBalancer/ingress"), None, "{front}");
+        (front["spec"]["clusterIP"].clone(), front["spec"]["ports"][0]["nodePort"].clone())
+    };
+    env.set_present(assigned_objects("red"), Policies::default());
+    env.until_operational().await;
+    let (address, port) = assigned().await;
+    assert!(address.as_str().is_some_and(|address| !address.is_empty()), "{address}");
+    assert!(port.as_u64() >= Some(30_000), "{port}");
+    let plan = env.dry_run(assigned_objects("red"), Policies::default()).await;
+    assert!(plan.is_no_op(), "{plan:#?}");
+    assert_only_a_label_drifts(&env, &[(SERVICE, "front"), (DEPLOYMENT, "web")]).await;
+    assert_eq!(assigned().await, (address.clone(), port.clone()), "a healed label takes neither away");
+
+    let plan = env.dry_run(assigned_objects("blue"), Policies::default()).await;
+    for change in &plan.objects {
+        let PlannedAction::Change { fields, .. } = &change.action else { panic!("{plan:#?}") };
+        let paths: Vec<&str> = fields.iter().map(|field| field.path.as_str()).collect();
+        assert_eq!(paths, ["/metadata/labels/colour"], "{plan:#?}");
+    }
+    assert_eq!(plan.objects.len(), 2);
+    env.set_present(assigned_objects("blue"), Policies::default());
+    env.until_operational().await;
+    assert_eq!(env.get(SERVICE, "front").await.unwrap()["metadata"]["labels"]["colour"], "blue");
+    assert_eq!(assigned().await, (address, port), "a publish takes neither away");
+}
+
+/// Creates a policy of admission that writes a value of the ConfigMap `settings`, and waits until it does.
+async fn write_by_admission(env: &TestEnv) {
+    let version = "admissionregistration.k8s.io/v1";
+    let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],
+        "resources": ["configmaps"]});
+    let patch = "[JSONPatch{op: \"add\", path: \"/data/key\", value: \"theirs\"}]";
+    let policy = json!({"apiVersion": version, "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": env.namespace}, "spec": {"failurePolicy": "Fail", "reinvocationPolicy": "Never",
+            "matchConstraints": {"resourceRules": [rule]},
+            "matchConditions": [{"name": "settings", "expression": "object.metadata.name == 'settings'"}],
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}]}});
+    let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": env.namespace}});
+    let binding = json!({"apiVersion": version, "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": {"name": env.namespace}, "spec": {"policyName": env.namespace,
+            "matchResources": {"namespaceSelector": selector}}});
+    env.create(policy, "test").await;
+    env.create(binding, "test").await;
+    let dry_run = kube::api::PostParams { dry_run: true, ..Default::default() };
+    let probe: kube::api::DynamicObject = serde_json::from_value(config_map("settings", "1")).unwrap();
+    let is_in_effect = async || {
+        let created = env.api(CONFIG_MAP).create(&dry_run, &probe).await;
+        created.is_ok_and(|object| object.data["data"]["key"] == "theirs")
+    };
+    env.wait_until("in effect", is_in_effect).await;
+}
+
+pub async fn p13_a_value_that_admission_writes_on_every_apply_is_no_drift(env: TestEnv) {
+    // The simulated cluster has no admission that changes objects.
+    if env.control_plane().is_none() {
+        return;
+    }
+    write_by_admission(&env).await;
+    let objects = |value: &str| {
+        let mut settings = config_map("settings", value);
+        settings["metadata"]["labels"] = json!({"tier": "front"});
+        vec![settings]
+    };
+    let value = async || env.get(CONFIG_MAP, "settings").await.unwrap()["data"]["key"].clone();
+    env.set_present(objects("1"), Policies::default());
+    env.until_operational().await;
+    assert_eq!(value().await, "theirs");
+    let plan = env.dry_run(objects("1"), Policies::default()).await;
+    assert!(plan.is_no_op(), "{plan:#?}");
+    assert_only_a_label_drifts(&env, &[(CONFIG_MAP, "settings")]).await;
+    env.set_present(objects("2"), Policies::default());
+    env.until_operational().await;
+    assert_eq!((value().await, env.agent.drift().len()), ("theirs".into(), 1));
 }

@@ -8,8 +8,6 @@ use serde_json::{Value, json};
 
 use crate::test_env::*;
 
-const JOB: KindName = ("batch/v1", "Job");
-
 fn job(image: &str) -> Value {
     let mut template = template("once", None);
     template["spec"]["restartPolicy"] = "Never".into();

@@ -94,7 +94,9 @@ scenarios! {
         p13_an_injected_authority_of_a_mutating_webhook_stays_and_its_own_one_is_restored,
         p13_an_injected_authority_of_a_definition_stays_and_its_own_one_is_restored;
     controller_fields:
-        p13_fields_that_controllers_fill_are_neither_drift_nor_taken_away_by_a_publish;
+        p13_fields_that_controllers_fill_are_neither_drift_nor_taken_away_by_a_publish,
+        p13_what_the_server_assigns_or_does_not_store_is_no_difference,
+        p13_a_value_that_admission_writes_on_every_apply_is_no_drift;
     drift:
         s0_12_an_edited_field_is_healed_and_its_manager_reported,
         s0_12_a_deleted_object_is_re_created,
@@ -132,7 +134,8 @@ scenarios! {
         p14_every_controller_whose_pods_admission_refuses_reports_its_message,
         p14_a_cron_job_whose_jobs_admission_refuses_reports_its_message,
         g406_a_claim_that_shrinks_is_rejected_by_plan_and_publish,
-        p14_names_work_up_to_the_length_that_what_they_generate_allows;
+        p14_names_work_up_to_the_length_that_what_they_generate_allows,
+        p14_names_that_the_api_server_refuses_are_those_of_the_guard;
     plan:
         e_2_a_plan_of_new_objects_matches_the_publish,
         e_2_a_plan_lists_exactly_the_fields_that_change,
@@ -163,10 +166,12 @@ scenarios! {
     removal:
         s3_13_objects_missing_from_a_new_bundle_are_pruned,
         s3_13_what_old_pods_need_is_pruned_after_the_rollout,
+        s3_13_what_old_pods_need_is_pruned_at_once_if_the_policy_says_so,
         s3_13_a_workload_that_its_manifest_suspends_does_not_keep_objects_of_former_revisions,
         s3_13_an_object_re_created_by_another_party_is_not_pruned,
         i5_a_copied_label_is_no_owner,
         i5_a_prune_leaves_objects_with_a_copied_label,
+        i5_a_removal_that_orphans_leaves_the_labels_of_copies,
         i5_a_copied_label_is_no_owner_without_a_record,
         s3_11_a_removal_deletes_all_objects_and_their_pods,
         s3_12_a_finalizer_blocks_the_removal_and_is_reported,
@@ -209,6 +214,7 @@ scenarios! {
         c1_a_stateful_set_that_is_set_to_on_delete_by_hand_is_not_operational,
         c1_a_daemon_set_that_is_set_to_on_delete_by_hand_is_not_operational,
         c1_a_cron_job_that_is_suspended_by_hand_is_not_operational,
+        c1_a_job_that_is_suspended_by_hand_is_not_operational,
         c1_a_deployment_scaled_to_zero_is_healthy,
         c1_an_update_that_gets_stuck_is_degraded_while_old_pods_serve,
         c1_a_stateful_set_becomes_healthy,

@@ -146,6 +146,33 @@ fn priority_class(name: &str, value: u32, preemption: &str) -> Value {
         "value": value, "preemptionPolicy": preemption})
 }
 
+/// Objects with a field that cannot be changed, each with this field, which has another value if it `is_changed`.
+fn unchangeable(is_changed: bool) -> [(Value, &'static str); 5] {
+    let named = |(version, kind): KindName, name: &str, mut object: Value| {
+        object["apiVersion"] = version.into();
+        object["kind"] = kind.into();
+        object["metadata"] = json!({"name": format!("unchangeable-{name}")});
+        object
+    };
+    let value = if is_changed { "two" } else { "one" };
+    let mut agent = workload("DaemonSet", "unchangeable-agent", None);
+    agent["spec"]["selector"]["matchLabels"]["tier"] = value.into();
+    agent["spec"]["template"]["metadata"]["labels"]["tier"] = value.into();
+    let role = if is_changed { "edit" } else { "view" };
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role});
+    let binding = ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding");
+    let controller = json!({"spec": {"controller": format!("example.com/{value}")}});
+    let ingress_class = ("networking.k8s.io/v1", "IngressClass");
+    let runtime_class = ("node.k8s.io/v1", "RuntimeClass");
+    [
+        (named(CONFIG_MAP, "map", json!({"immutable": true, "data": {"key": value}})), "data"),
+        (named(binding, "members", json!({"roleRef": role})), "roleRef"),
+        (named(ingress_class, "ingresses", controller), "spec.controller"),
+        (named(runtime_class, "runtime", json!({"handler": value})), "handler"),
+        (agent, "spec.selector"),
+    ]
+}
+
 pub async fn g406_fields_of_every_kind_that_cannot_be_changed_are_recognised(env: TestEnv) {
     let storage = |policy: &str| {
         json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "unchangeable-disk"},
@@ -168,17 +195,22 @@ pub async fn g406_fields_of_every_kind_that_cannot_be_changed_are_recognised(env
     };
     let mut first = vec![storage("Delete"), secret("example.com/one"), bound("view")];
     first.extend(priorities(1000, "PreemptLowerPriority"));
+    first.extend(unchangeable(false).map(|(object, _)| object));
     publish_and_assert_no_op(&env, first).await;
     let mut changed = vec![storage("Retain"), secret("example.com/two"), bound("edit")];
     changed.extend(priorities(2000, "Never"));
+    changed.extend(unchangeable(true).map(|(object, _)| object));
     let plan = env.dry_run(changed.clone(), Policies::default()).await;
-    for (name, field) in [
-        ("unchangeable", "value"),
-        ("unchangeable-preemption", "preemptionPolicy"),
-        ("unchangeable-disk", "reclaimPolicy"),
-        ("unchangeable-login", "type"),
-        ("unchangeable-binding", "roleRef"),
-    ] {
+    let further = unchangeable(true).map(|(object, field)| (object["metadata"]["name"].clone(), field));
+    let fields = [
+        ("unchangeable".into(), "value"),
+        ("unchangeable-preemption".into(), "preemptionPolicy"),
+        ("unchangeable-disk".into(), "reclaimPolicy"),
+        ("unchangeable-login".into(), "type"),
+        ("unchangeable-binding".into(), "roleRef"),
+    ];
+    for (name, field) in fields.into_iter().chain(further) {
+        let name: &str = name.as_str().unwrap();
         let PlannedAction::Rejected { finding } = &planned_change(&plan, name).action else {
             panic!("{plan:#?}")
         };

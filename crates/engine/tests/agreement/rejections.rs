@@ -310,3 +310,54 @@ pub async fn p14_names_work_up_to_the_length_that_what_they_generate_allows(env:
         assert!(finding.code == "G403" && finding.message.contains("no more than"), "{finding:#?}");
     }
 }
+
+/// The message with which the API server refuses to create an object; `None` if it accepts it.
+async fn refusal(env: &TestEnv, kind: KindName, object: Value) -> Option<String> {
+    let dry_run = kube::api::PostParams { dry_run: true, ..Default::default() };
+    let object: kube::api::DynamicObject = serde_json::from_value(object).unwrap();
+    env.api(kind).create(&dry_run, &object).await.err().map(|error| error.to_string())
+}
+
+/// The names that G101 refuses are those that the API server refuses.
+pub async fn p14_names_that_the_api_server_refuses_are_those_of_the_guard(env: TestEnv) {
+    let class = |name: &str, value: i64| {
+        json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
+            "value": value})
+    };
+    let reserved = "reserved for system use only";
+    let set = workload("StatefulSet", "db.v2", None);
+    for (object, part) in [(set, "metadata.name"), (class("system-database", 1000), reserved)] {
+        let plan = env.dry_run(vec![object], Policies::default()).await;
+        let PlannedAction::Rejected { finding } = &plan.objects[0].action else { panic!("{plan:#?}") };
+        assert!(finding.code == "G403" && finding.message.contains(part), "{finding:#?}");
+    }
+    // Kubernetes accepts its own classes as they are.
+    for (name, value, is_refused) in [
+        ("system-node-critical", 2_000_001_000, false),
+        ("system-cluster-critical", 2_000_000_000, false),
+        ("system-node-critical", 2_000_000_000, true),
+        ("systemic", 1000, false),
+    ] {
+        let message = refusal(&env, ("scheduling.k8s.io/v1", "PriorityClass"), class(name, value)).await;
+        let is_reserved = message.as_ref().is_some_and(|message| message.contains(reserved));
+        assert_eq!(is_reserved, is_refused, "{name}: {message:?}");
+    }
+    let rbac = "rbac.authorization.k8s.io/v1";
+    let refused_role = async |name: &str| {
+        let metadata = json!({"name": name, "namespace": env.namespace});
+        let role = json!({"apiVersion": rbac, "kind": "Role", "metadata": metadata, "rules": []});
+        refusal(&env, (rbac, "Role"), role).await
+    };
+    for (name, part) in [
+        ("apps/read", "may not contain '/'"),
+        ("50%", "may not contain '%'"),
+        (".", "may not be '.'"),
+        ("..", "may not be '..'"),
+    ] {
+        let message = refused_role(name).await.unwrap_or_default();
+        assert!(message.contains(part), "{name}: {message:?}");
+    }
+    for name in ["system:Reader_1", "...", "a b", "ü"] {
+        assert_eq!(refused_role(name).await, None, "{name}");
+    }
+}

@@ -1,7 +1,9 @@
 //! Pruning, removal, finalizers, garbage collection.
 
 use domain::health::HealthStatus::{Healthy, Suspended};
+use domain::policy::PruneOrder;
 use domain::release::{StageName, StageState, SyncStatus};
+use domain::report::ReleaseReport;
 use domain::workload::{DeletionPolicy, Policies};
 use serde_json::json;
 use testkit::PodFault;
@@ -61,6 +63,42 @@ pub async fn s3_13_what_old_pods_need_is_pruned_after_the_rollout(env: TestEnv) 
     env.wait_for_report("pruned", |report| stage_state(report, StageName::Pruned) == Some(&StageState::Done))
         .await;
     until_recorded(&env, 3).await;
+}
+
+pub async fn s3_13_what_old_pods_need_is_pruned_at_once_if_the_policy_says_so(env: TestEnv) {
+    const ROLE: KindName = ("rbac.authorization.k8s.io/v1", "Role");
+    const SECRET: KindName = ("v1", "Secret");
+    let revision = |config: &str, fault: Option<PodFault>| {
+        let login = json!({"apiVersion": SECRET.0, "kind": SECRET.1,
+            "metadata": {"name": format!("login-{config}")}, "stringData": {"user": "ann"}});
+        let reader = json!({"apiVersion": ROLE.0, "kind": ROLE.1,
+            "metadata": {"name": format!("reader-{config}")},
+            "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]});
+        vec![config_map(config, "1"), login, reader, workload("Deployment", "web", fault)]
+    };
+    env.set_present(revision("first", None), Policies::default());
+    env.until_operational().await;
+    let broken = revision("second", Some(PodFault::NeverReady));
+    let late = async |policies: Policies| {
+        let plan = env.dry_run(broken.clone(), policies).await;
+        assert_eq!(plan.counts().delete, 3, "{plan:#?}");
+        let late = plan.objects.iter().filter(|change| change.after_operational);
+        let mut names: Vec<String> = late.map(|change| change.object.name.clone()).collect();
+        names.sort();
+        names
+    };
+    let at_once = Policies { prune_order: PruneOrder::AfterApply, ..Policies::default() };
+    assert_eq!(late(Policies::default()).await, ["first", "login-first", "reader-first"]);
+    assert_eq!(late(at_once.clone()).await, Vec::<String>::new());
+    env.set_present(broken.clone(), at_once);
+    let is_pruned = |report: &ReleaseReport| {
+        stage_state(report, StageName::Pruned) == Some(&StageState::Done)
+            && !stage_state(report, StageName::Operational).is_some_and(StageState::is_finished)
+    };
+    env.wait_for_report("pruned before it is operational", is_pruned).await;
+    for (kind, name) in [(CONFIG_MAP, "first"), (SECRET, "login-first"), (ROLE, "reader-first")] {
+        assert!(env.get(kind, name).await.is_none(), "{name}");
+    }
 }
 
 pub async fn s3_13_a_workload_that_its_manifest_suspends_does_not_keep_objects_of_former_revisions(
@@ -222,6 +260,23 @@ pub async fn i5_a_prune_leaves_objects_with_a_copied_label(env: TestEnv) {
     env.wait_until("pruned", is_pruned).await;
     until_recorded(&env, 1).await;
     copies.assert_untouched(&env).await;
+}
+
+pub async fn i5_a_removal_that_orphans_leaves_the_labels_of_copies(env: TestEnv) {
+    env.set_present(objects_of_every_copied_kind(&env), Policies::default());
+    env.until_applied().await;
+    until_recorded(&env, 3).await;
+    let copies = LabelCopies::create(&env).await;
+    env.set_absent(DeletionPolicy::Orphan);
+    env.until_gone().await;
+    for (kind, own) in [(CONFIG_MAP, "settings"), (CLAIM, "scratch")] {
+        for (name, is_labelled) in [(own, false), ("copied", true)] {
+            let live = env.get(kind, name).await.unwrap();
+            assert_eq!(live["metadata"]["labels"][engine::RELEASE_LABEL].is_string(), is_labelled, "{live}");
+        }
+    }
+    copies.assert_untouched(&env).await;
+    env.delete(NAMESPACE, &format!("{}-own", env.namespace)).await;
 }
 
 pub async fn i5_a_copied_label_is_no_owner_without_a_record(mut env: TestEnv) {

@@ -51,22 +51,27 @@ pub const CLAIM: KindName = ("v1", "PersistentVolumeClaim");
 pub const CRON_JOB: KindName = ("batch/v1", "CronJob");
 pub const DAEMON_SET: KindName = ("apps/v1", "DaemonSet");
 pub const DEPLOYMENT: KindName = ("apps/v1", "Deployment");
+pub const JOB: KindName = ("batch/v1", "Job");
 pub const NAMESPACE: KindName = ("v1", "Namespace");
 pub const POD: KindName = ("v1", "Pod");
 pub const RECORD: KindName = ("flotilla.dev/v1alpha1", "AppliedRelease");
 pub const SERVICE_ACCOUNT: KindName = ("v1", "ServiceAccount");
 pub const STATEFUL_SET: KindName = ("apps/v1", "StatefulSet");
 
-const CLUSTER_WIDE: [&str; 13] = [
+const CLUSTER_WIDE: [&str; 17] = [
     "APIService",
     "ClusterRole",
     "ClusterRoleBinding",
     "Namespace",
     "AppliedRelease",
     "CustomResourceDefinition",
+    "IngressClass",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
     "MutatingWebhookConfiguration",
     "PersistentVolume",
     "PriorityClass",
+    "RuntimeClass",
     "StorageClass",
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",

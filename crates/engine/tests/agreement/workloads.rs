@@ -131,6 +131,23 @@ pub async fn c1_a_cron_job_that_is_suspended_by_hand_is_not_operational(env: Tes
     env.until_health("nightly", Progressing, HELD).await;
 }
 
+pub async fn c1_a_job_that_is_suspended_by_hand_is_not_operational(env: TestEnv) {
+    // No node takes its pod, so that it does not end before.
+    let mut waiting = job("once", None);
+    waiting["spec"]["template"]["spec"]["nodeSelector"] = json!({"disk": "none"});
+    env.set_present(vec![waiting], Policies::default());
+    env.until_applied().await;
+    let suspend = async |suspend: bool| {
+        env.merge_patch(JOB, "once", json!({"spec": {"suspend": suspend}}), "kubectl-edit").await
+    };
+    suspend(true).await;
+    let (health, _) = env.until_health("once", Progressing, HELD).await;
+    assert!(health.message.contains("kubectl-edit set spec.suspend"), "{}", health.message);
+    suspend(false).await;
+    let is_resumed = |report: &ReleaseReport| report.resources[0].health.reason != HELD;
+    env.wait_for_report("resumed", is_resumed).await;
+}
+
 pub async fn c1_a_deployment_scaled_to_zero_is_healthy(env: TestEnv) {
     env.set_present(
         vec![with_spec_fields(workload("Deployment", "web", None), json!({"replicas": 0}))],
@@ -301,7 +318,7 @@ pub async fn c1_a_cron_job_is_not_healthy_after_a_restart_while_it_runs_again_af
     let report = env.agent.report(env.release).unwrap();
     let operational = stage_state(&report, StageName::Operational);
     assert!(!operational.is_some_and(StageState::is_finished), "{report:#?}");
-    env.delete(("batch/v1", "Job"), "nightly-run").await;
+    env.delete(JOB, "nightly-run").await;
     env.until_health("nightly", Degraded, "LastRunFailed").await;
 }
 
@@ -316,7 +333,7 @@ pub async fn c1_a_cron_job_stays_degraded_while_it_runs_again_after_a_failure(en
     wait_for_later_reports(&env).await;
     let report = env.agent.report(env.release).unwrap();
     assert_eq!(report.resources[0].health.reason, "LastRunFailed", "{report:#?}");
-    env.delete(("batch/v1", "Job"), "nightly-run").await;
+    env.delete(JOB, "nightly-run").await;
     env.until_health("nightly", Degraded, "LastRunFailed").await;
 }
 
@@ -330,11 +347,11 @@ pub async fn c1_a_cron_job_stays_healthy_while_its_runs_replace_each_other(env: 
     env.wait_for_report("running", is_running).await;
     // The controller deletes the first one, and records both in one write.
     start_endless_run(&env, "nightly-second", json!({"lastScheduleTime": minutes_ago(2)})).await;
-    env.delete(("batch/v1", "Job"), "nightly-first").await;
+    env.delete(JOB, "nightly-first").await;
     wait_for_later_reports(&env).await;
     let report = env.agent.report(env.release).unwrap();
     assert_eq!(report.resources[0].health.status, Healthy, "{report:#?}");
-    env.delete(("batch/v1", "Job"), "nightly-second").await;
+    env.delete(JOB, "nightly-second").await;
     env.until_health("nightly", Degraded, "LastRunFailed").await;
 }
 

@@ -1,14 +1,17 @@
 //! Hours and days in the life of a cluster, in virtual time: autoscalers, injectors, operators that copy labels, people with kubectl, lost
-//! watches and nodes, upgrades of the API server, outages and restarts of the agent, beside publishes that also drop objects.
+//! watches and nodes, upgrades of the API server, outages and restarts of the agent, beside publishes that also drop objects. At the end
+//! the workload is removed.
 //!
 //! After every event three promises are compared with the cluster: what was published is there, nothing of anybody else was
 //! touched, and Flotilla wrote only what a person's publish or the drift of its own fields caused. A seed makes a run repeatable.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use domain::report::{DriftOutcome, DriftReport};
 use domain::workload::Policies;
-use engine::{RELEASE_LABEL, ReleaseInput};
+use engine::ReleaseInput;
 use kubesim::SimCluster;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -21,6 +24,7 @@ use owned_edits::{OwnedEdit, owned_edits};
 use crate::harness::*;
 
 mod controllers;
+mod copies;
 mod objects;
 mod owned_edits;
 
@@ -41,12 +45,37 @@ const SERVICE: (&str, &str) = ("v1", "Service");
 const SERVICE_ACCOUNT: (&str, &str) = ("v1", "ServiceAccount");
 const WEBHOOK: (&str, &str) = ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration");
 
+/// Each round of so many events begins with an upgrade of the API server and the loss of a node, which are rare by chance.
+const ROUND: u64 = 20;
+
 type Kind = (&'static str, &'static str);
+
+/// The namespace of the objects of a kind; "" for cluster-scoped kinds.
+fn namespace_of(kind: Kind) -> &'static str {
+    if kind == WEBHOOK || kind == NAMESPACE { "" } else { "default" }
+}
+
+/// An agent whose writes are counted, without those of its own records and reviews of its permissions.
+async fn start_counted_agent(cluster: &SimCluster, writes: &Arc<AtomicU64>) -> TestAgent {
+    let writes = writes.clone();
+    let client = intercepted_client(cluster, move |request| {
+        let is_dry_run = request.uri().query().unwrap_or_default().contains("dryRun");
+        let path = request.uri().path();
+        let is_own = path.contains("/appliedreleases") || path.starts_with("/apis/authorization.k8s.io/");
+        if request.method() != http::Method::GET && !is_dry_run && !is_own {
+            writes.fetch_add(1, Ordering::SeqCst);
+        }
+        Interception::Pass
+    });
+    TestAgent::start(engine::Engine::connect(client, options()).await.unwrap())
+}
 
 /// One cluster with its agent, and what has happened to it.
 struct Life {
     cluster: SimCluster,
     agent: TestAgent,
+    /// Number of writes of its agents.
+    writes: Arc<AtomicU64>,
     input: ReleaseInput,
     /// Objects of others, as they wrote them last.
     foreign: Vec<(Kind, String, Value)>,
@@ -56,9 +85,15 @@ struct Life {
     replicas: u64,
     /// The size of the Crew `night`.
     size: u64,
+    /// The replicas of the Deployment `pool`.
+    pool: u64,
     ca_bundle: String,
     /// Number of listeners of others.
     listeners: u64,
+    /// Number of nodes that were lost.
+    lost_nodes: u64,
+    /// Number of upgrades of the API server.
+    upgrades: u64,
     random: StdRng,
 }
 
@@ -72,19 +107,24 @@ impl Life {
                     "target": {"type": "Utilization", "averageUtilization": 50}}}]}});
         cluster.create(scaler, "keda-operator").unwrap();
         let scaler = cluster.get(AUTOSCALER, ("default", "theirs")).unwrap();
-        let agent = start_agent(&cluster).await;
+        let writes = Arc::new(AtomicU64::new(0));
+        let agent = start_counted_agent(&cluster, &writes).await;
         let input = present_input(1, 1, &bundle(objects(1)), Policies::default());
         let mut life = Self {
             cluster,
             agent,
+            writes,
             input,
             foreign: vec![(AUTOSCALER, "theirs".to_owned(), scaler)],
             controllers: Controllers::default(),
             copies: 0,
             replicas: 2,
             size: 2,
+            pool: 2,
             ca_bundle: String::new(),
             listeners: 0,
+            lost_nodes: 0,
+            upgrades: 0,
             random: StdRng::seed_from_u64(seed),
         };
         life.agent.engine.set_desired(vec![life.input.clone()]);
@@ -95,10 +135,8 @@ impl Life {
 
     /// Why the cluster is not as it was published; empty if it is.
     fn deviation(&self) -> String {
-        let get = |kind: Kind, name: &str| {
-            let namespace = if kind == WEBHOOK { "" } else { "default" };
-            self.cluster.get(kind, (namespace, name)).unwrap_or_default()
-        };
+        let get =
+            |kind: Kind, name: &str| self.cluster.get(kind, (namespace_of(kind), name)).unwrap_or_default();
         let mut found = Vec::new();
         let mut expect = |what: &str, actual: &Value, expected: Value| {
             if *actual != expected {
@@ -113,6 +151,7 @@ impl Life {
         let web = get(DEPLOYMENT, "web");
         expect("replicas", &web["spec"]["replicas"], self.replicas.into());
         expect("size", &get(CREW, "night")["spec"]["size"], self.size.into());
+        expect("pool", &get(DEPLOYMENT, "pool")["spec"]["replicas"], self.pool.into());
         let web = &web["spec"]["template"]["spec"]["containers"][0];
         expect("image", &web["image"], "nginx:1".into());
         expect("env", &web["env"], json!([{"name": "LEVEL", "value": "info"}]));
@@ -168,8 +207,7 @@ impl Life {
     }
 
     fn edit(&self, kind: Kind, name: &str, manager: &str, edit: impl Fn(&mut Value)) {
-        let namespace = if kind == WEBHOOK { "" } else { "default" };
-        self.cluster.edit(kind, (namespace, name), manager, edit).unwrap();
+        self.cluster.edit(kind, (namespace_of(kind), name), manager, edit).unwrap();
     }
 
     fn inject(&mut self) {
@@ -188,43 +226,36 @@ impl Life {
         });
     }
 
-    /// A scaler without an autoscaler sets the size of a custom object. It is reported once in the life of an agent.
-    async fn scale_crew(&mut self) {
-        let (applies, drift) = (self.cluster.stats().applies, self.agent.drift().len());
+    /// A scaler without an autoscaler sets the size of a custom object or the replicas of a Deployment. It is reported once in the life of
+    /// an agent.
+    async fn scale_by_scaler(&mut self) {
+        let (written, drift) = (self.written(), self.agent.drift().len());
         // Never that of the manifest.
-        self.size = self.random.random_range(3..9);
-        self.cluster.scale(CREW, ("default", "night"), "keda-operator", self.size).unwrap();
+        let number = self.random.random_range(3..9);
+        let (kind, name, field) = if self.random.random_bool(0.5) {
+            self.size = number;
+            (CREW, "night", "/spec/size")
+        } else {
+            self.pool = number;
+            (DEPLOYMENT, "pool", "/spec/replicas")
+        };
+        self.cluster.scale(kind, ("default", name), "keda-operator", number).unwrap();
         self.until_as_published("a scaling by a scaler").await;
-        assert_eq!(self.cluster.stats().applies, applies, "a scaler made Flotilla write");
+        assert_eq!(self.written(), written, "a scaler made Flotilla write");
         let reported = self.drift_since(drift);
         let is_expected = |note: &DriftReport| {
-            note.outcome == DriftOutcome::Found
-                && note.manager == "keda-operator"
-                && note.fields == ["/spec/size"]
+            note.outcome == DriftOutcome::Found && note.manager == "keda-operator" && note.fields == [field]
         };
         assert!(reported.len() <= 1 && reported.iter().all(is_expected), "{reported:#?}");
     }
 
     /// The controller of the CronJob runs a Job, which is of others.
     async fn run_job(&mut self) {
-        let (applies, drift) = (self.cluster.stats().applies, self.agent.drift().len());
+        let (written, drift) = (self.written(), self.agent.drift().len());
         self.controllers.run_job(&self.cluster).await;
         self.until_as_published("a run of the CronJob").await;
-        assert_eq!(self.cluster.stats().applies, applies, "a run made Flotilla write");
+        assert_eq!(self.written(), written, "a run made Flotilla write");
         assert_eq!(self.drift_since(drift), [], "a run was reported as drift");
-    }
-
-    /// An operator copies an object with its labels and annotations.
-    fn copy(&mut self) {
-        let name = format!("copy-{}", self.copies);
-        self.copies += 1;
-        let mut copy = self.cluster.get(CONFIG_MAP, ("default", "settings")).unwrap();
-        let metadata = &copy["metadata"];
-        assert!(metadata["labels"][RELEASE_LABEL].is_string());
-        copy["metadata"] = json!({"name": name, "namespace": "default", "labels": metadata["labels"],
-            "annotations": metadata["annotations"]});
-        let created = self.cluster.create(copy, "operator").unwrap();
-        self.foreign.push((CONFIG_MAP, name, created));
     }
 
     /// A node is lost with its pods, and another one takes its place.
@@ -234,11 +265,13 @@ impl Life {
         let name = format!("node-{}", self.random.random_range(0..u32::MAX));
         node["metadata"] = json!({"name": name, "labels": node["metadata"]["labels"]});
         self.cluster.create(node, "cloud-controller").unwrap();
+        self.lost_nodes += 1;
     }
 
     fn upgrade_api_server(&mut self) {
         let (minor, patch) = (self.random.random_range(33..40), self.random.random_range(0..9));
         self.cluster.upgrade(&format!("v1.{minor}.{patch}"));
+        self.upgrades += 1;
     }
 
     fn add_listener(&mut self) {
@@ -259,13 +292,18 @@ impl Life {
         self.cluster.stats().deletes - self.controllers.deletes
     }
 
+    /// Number of applies, and of all writes of the agents.
+    fn written(&self) -> (u64, u64) {
+        (self.cluster.stats().applies, self.writes.load(Ordering::SeqCst))
+    }
+
     /// An event that is no reason for a write.
     async fn assert_no_write(&mut self, event: &str, act: impl FnOnce(&mut Self)) {
-        let (applies, drift) = (self.cluster.stats().applies, self.agent.drift().len());
+        let (written, drift) = (self.written(), self.agent.drift().len());
         let deletions = self.deletions();
         act(self);
         self.until_as_published(event).await;
-        assert_eq!(self.cluster.stats().applies, applies, "{event} made Flotilla write");
+        assert_eq!(self.written(), written, "{event} made Flotilla write");
         assert_eq!(self.deletions(), deletions, "{event} made Flotilla delete");
         assert_eq!(self.drift_since(drift), [], "{event} was reported as drift");
     }
@@ -342,19 +380,19 @@ impl Life {
     }
 
     async fn restart_agent(&mut self) {
-        let applies = self.cluster.stats().applies;
-        let started = start_agent(&self.cluster).await;
+        let written = self.written();
+        let started = start_counted_agent(&self.cluster, &self.writes).await;
         std::mem::replace(&mut self.agent, started).stop().await;
         self.agent.engine.set_desired(vec![self.input.clone()]);
         self.until_as_published("a restart of the agent").await;
-        assert_eq!(self.cluster.stats().applies, applies, "a restart made Flotilla write");
+        assert_eq!(self.written(), written, "a restart made Flotilla write");
     }
 
     /// Lets the next event happen.
     async fn step(&mut self) {
         match self.random.random_range(0..100) {
             0..10 => self.assert_no_write("a scaling", Self::scale).await,
-            10..15 => self.scale_crew().await,
+            10..15 => self.scale_by_scaler().await,
             15..25 => self.assert_no_write("an injection", Self::inject).await,
             25..32 => self.assert_no_write("a copy of an object", Self::copy).await,
             32..38 => self.assert_no_write("an item of another manager", Self::add_listener).await,
@@ -394,11 +432,18 @@ async fn live(cluster: u64) {
     while started_at.elapsed() < Duration::from_secs(hours * 3_600) {
         let pause = life.random.random_range(PAUSE);
         tokio::time::sleep(Duration::from_secs(pause)).await;
-        life.step().await;
+        match events % ROUND {
+            0 => life.assert_no_write("an upgrade of the API server", Life::upgrade_api_server).await,
+            1 => life.assert_no_write("the loss of a node", Life::replace_node).await,
+            _ => life.step().await,
+        }
         events += 1;
     }
     assert!(events >= 3 * hours, "seed {seed}: {events} events only");
-    life.agent.stop().await;
+    let expected = if hours >= 24 { 3 } else { hours.min(1) };
+    let (upgrades, lost_nodes) = (life.upgrades, life.lost_nodes);
+    assert!(upgrades >= expected && lost_nodes >= expected, "{upgrades} upgrades, {lost_nodes} lost nodes");
+    life.leave().await;
 }
 
 #[tokio::test(start_paused = true)]

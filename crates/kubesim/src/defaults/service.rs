@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::object::{array_at, bool_at, set_default, set_value, str_at, value_at};
+use crate::object::{array_at, bool_at, remove_value, set_default, set_value, str_at, value_at};
 
 pub(super) fn default_service(object: &mut Value) {
     set_default(object, "spec.type", "ClusterIP");
@@ -44,6 +44,12 @@ pub(crate) fn allocate_addresses(object: &mut Value, old: Option<&Value>, mut ne
     }
     let ip = str_at(object, "spec.clusterIP").to_owned();
     set_default(object, "spec.clusterIPs", vec![ip]);
+    // A node port of 0 is one that is not set.
+    for port in object["spec"].get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten() {
+        if port["nodePort"] == 0 {
+            remove_value(port, "nodePort");
+        }
+    }
     if kind != "NodePort"
         && !(kind == "LoadBalancer" && bool_at(object, "spec.allocateLoadBalancerNodePorts"))
     {

@@ -74,6 +74,7 @@ pub(super) fn check_immutable(kind: &ResourceKind, old: &Value, new: &Value, cau
                 causes.push(StatusCause::forbidden("value", "may not be changed in an update."));
             }
         }
+        ("node.k8s.io", "RuntimeClass") => fixed("handler", IMMUTABLE),
         ("networking.k8s.io", "IngressClass") => fixed("spec.controller", IMMUTABLE),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => {
             fixed("spec.scope", IMMUTABLE);

@@ -61,18 +61,29 @@ fn check_name(kind: &ResourceKind, name: &str) -> Option<String> {
     if kind.group == "rbac.authorization.k8s.io"
         || kind.is_kind("apiextensions.k8s.io", "CustomResourceDefinition")
     {
-        let bad = name.is_empty() || name == "." || name == ".." || name.contains(['/', '%']);
-        return bad.then(|| "may not contain '/' or '%'".to_owned());
+        return check_path_segment(name);
     }
     let (limit, good, detail): (usize, fn(&str) -> bool, &str) = match &*kind.kind {
         "Service" if !kind.is_custom => (63, is_rfc1035_label, LABEL_1035_DETAIL),
-        "Namespace" if !kind.is_custom => (63, is_rfc1123_label, LABEL_DETAIL),
+        "Namespace" | "StatefulSet" if !kind.is_custom => (63, is_rfc1123_label, LABEL_DETAIL),
         _ => (253, is_subdomain, SUBDOMAIN_DETAIL),
     };
     if name.len() > limit {
         return Some(format!("must be no more than {limit} bytes"));
     }
     (!good(name)).then(|| detail.to_owned())
+}
+
+/// Why a name can't stand in a path; such kinds have no other rule.
+fn check_path_segment(name: &str) -> Option<String> {
+    if name.is_empty() {
+        return Some("name or generateName is required".to_owned());
+    }
+    if matches!(name, "." | "..") {
+        return Some(format!("may not be '{name}'"));
+    }
+    let illegal = ['/', '%'].into_iter().find(|illegal| name.contains(*illegal))?;
+    Some(format!("may not contain '{illegal}'"))
 }
 
 /// RFC 1123 label.

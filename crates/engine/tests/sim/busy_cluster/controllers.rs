@@ -1,5 +1,6 @@
 //! What the controllers do in the life of a busy cluster: pods for the Deployment `web` on nodes that exist, its status and that of its
-//! disruption budget, and the Jobs of the CronJob `report`. Their objects are of others: Flotilla must not touch them.
+//! disruption budget, the status of the Deployment `pool`, and the Jobs of the CronJob `report`. Their objects are of others: Flotilla must
+//! not touch them.
 
 use kube::Api;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams};
@@ -35,6 +36,9 @@ impl Controllers {
         let set = self.ensure_replica_set(cluster, &web);
         self.replace_pods(cluster, &web, &set).await;
         write_status(cluster, &web).await;
+        if let Some(pool) = cluster.get(DEPLOYMENT, ("default", "pool")) {
+            write_status(cluster, &pool).await;
+        }
         write_budget_status(cluster, &web).await;
     }
 
@@ -119,16 +123,16 @@ impl Controllers {
 }
 
 /// All replicas of the latest generation are available.
-async fn write_status(cluster: &SimCluster, web: &Value) {
-    let (generation, replicas) = (&web["metadata"]["generation"], &web["spec"]["replicas"]);
-    let status = &web["status"];
+async fn write_status(cluster: &SimCluster, deployment: &Value) {
+    let (generation, replicas) = (&deployment["metadata"]["generation"], &deployment["spec"]["replicas"]);
+    let status = &deployment["status"];
     if status["observedGeneration"] == *generation && status["availableReplicas"] == *replicas {
         return;
     }
     let status = json!({"observedGeneration": generation, "replicas": replicas, "updatedReplicas": replicas,
         "readyReplicas": replicas, "availableReplicas": replicas,
         "conditions": [{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}]});
-    patch_status(cluster, DEPLOYMENT, "web", status).await;
+    patch_status(cluster, DEPLOYMENT, &name(deployment), status).await;
 }
 
 /// Every pod is healthy, and one of them may be disrupted.

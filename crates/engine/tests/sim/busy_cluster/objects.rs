@@ -76,6 +76,7 @@ pub fn objects(revision: i64) -> Vec<Value> {
     all.extend(has_banner(revision).then(|| config_map("banner", "1")));
     all.extend(has_extra(revision).then(|| policy("extra")));
     all.push(policy("deny"));
+    all.push(deployment("pool", 2, "pool:1"));
     all.extend(rights_and_budgets());
     all
 }
