@@ -265,7 +265,19 @@ fn s3_3_apply_reads_the_folders_below_with_r_and_names_them_without_it() {
     let path = folder.path().display().to_string();
     let alone = server.run_cli(&["apply", "--dry-run", "--name", "tree", "-f", &path]);
     assert!(alone.stderr.contains("1 folder below was not read: eu."), "{alone}");
-    let applied = server.run_cli_json(&["apply", "-R", "--name", "tree", "-f", &path, "-o", "json"]);
+    let applied = server.run_cli_json(&[
+        "apply",
+        "-R",
+        "--name",
+        "tree",
+        "-n",
+        "tree",
+        "--all-clusters",
+        "-f",
+        &path,
+        "-o",
+        "json",
+    ]);
     let draft = &applied["workload"]["draft"];
     let files = draft["source"]["files"].as_array().unwrap();
     let names: Vec<&str> = files.iter().map(|file| file["name"].as_str().unwrap()).collect();
