@@ -39,6 +39,14 @@ pub(crate) async fn wait_for_pending_removals(test: &TestHub, names: &[&str]) {
     .await;
 }
 
+/// The pending removals are stored apart from the decision, so they don't tell that it was recorded again.
+async fn wait_for_decision(test: &TestHub) {
+    wait_until("the decision is recorded again", async || {
+        test.hub.get_placement_decision("web").await.unwrap().decided_at.is_some()
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn s1_9_a_cluster_that_joins_later_gets_a_workload_with_the_next_publish_and_never_by_sync() {
     let test = TestHub::open().await;
@@ -337,6 +345,7 @@ async fn e_6_a_retained_workload_stays_after_its_decision_was_deleted_and_comput
     test.advance_clock(901);
     test.execute_sql("DELETE FROM decision").await;
     test.run_placer().await;
+    wait_for_decision(&test).await;
     wait_for_pending_removals(&test, &["east"]).await;
     let decision = test.hub.get_placement_decision("web").await.unwrap();
     assert_eq!(decision.pending_removals[0].retained_by.as_ref(), Some(&test.actor.name));
@@ -363,10 +372,7 @@ async fn e_6_a_removal_notice_continues_after_its_decision_was_deleted_and_compu
     test.advance_clock(600);
     test.execute_sql("DELETE FROM decision").await;
     test.run_placer().await;
-    wait_until("the decision is recorded again", async || {
-        test.hub.get_placement_decision("web").await.unwrap().decided_at.is_some()
-    })
-    .await;
+    wait_for_decision(&test).await;
     assert_eq!(
         test.hub.get_workload_details("web").await.unwrap().pending_removals,
         before,
