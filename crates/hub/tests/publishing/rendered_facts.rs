@@ -90,7 +90,8 @@ async fn wait_for_notice(test: &TestHub, cluster: &str, notice: &str) {
     .await;
 }
 
-fn changed(what: &str) -> String {
+/// The notice of a release that would be rendered differently because of this.
+pub fn changed(what: &str) -> String {
     format!(
         "It would render differently since the cluster's facts changed ({what}). It stays as it was published until the next publish."
     )
