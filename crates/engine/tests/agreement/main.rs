@@ -270,5 +270,6 @@ scenarios! {
         c1_a_definition_with_conflicting_names_is_degraded,
         c1_plain_objects_are_healthy_once_they_exist,
         c1_a_custom_object_without_a_status_has_a_grace_period_and_is_then_not_assessed,
-        c1_a_custom_object_whose_kind_has_no_status_is_healthy_at_once;
+        c1_a_custom_object_whose_kind_has_no_status_is_healthy_at_once,
+        c1_a_custom_object_that_reports_a_pause_is_not_operational_whatever_else_it_reports;
 }
