@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::health::HealthStatus::{Degraded, Healthy, NotAssessed, Progressing, Suspended};
-use domain::policy::NotAssessedPolicy;
+use domain::policy::{ConflictPolicy, NotAssessedPolicy};
 use domain::release::{StageName, StageState};
 use domain::report::ReleaseReport;
 use domain::workload::Policies;
@@ -267,8 +267,20 @@ pub async fn c1_a_custom_object_that_reports_a_pause_is_not_operational_whatever
     env.until_health("a", Healthy, "").await;
     env.until_operational().await;
 
+    // Its controller reports nothing of what was set by hand.
+    let pause = async |paused: bool| {
+        let patch = json!({"spec": {"paused": paused}});
+        env.merge_patch(("pause.example.com/v1", "Lamp"), "a", patch, "kubectl-edit").await;
+    };
+    pause(true).await;
+    let (health, _) = env.until_health("a", Progressing, "HeldOutsideManifest").await;
+    assert!(health.message.contains("kubectl-edit set spec.paused"), "{}", health.message);
+    pause(false).await;
+    env.until_health("a", Healthy, "").await;
+
     // What the manifest says is what was published.
-    env.set_present(objects(json!({"size": 1, "paused": true})), Policies::default());
+    let force = Policies { conflict: ConflictPolicy::Force, ..Policies::default() };
+    env.set_present(objects(json!({"size": 1, "paused": true})), force);
     env.until_applied().await;
     report_status("Paused", "True").await;
     env.until_health("a", Suspended, "Suspended").await;
