@@ -375,11 +375,11 @@ fn walk_often(source: WalkSource, walks: u32, steps: usize) {
 }
 
 #[test]
-fn over_any_walk_manifests_are_what_was_published_until_a_user_changes_them() {
+fn p32_over_any_walk_manifests_are_what_was_published_until_a_user_changes_them() {
     walk_often(WalkSource::Manifests, 3, 30);
 }
 
 #[test]
-fn over_any_walk_a_chart_is_what_was_published_until_a_user_changes_it() {
+fn p32_over_any_walk_a_chart_is_what_was_published_until_a_user_changes_it() {
     walk_often(WalkSource::Chart, 1, 20);
 }

@@ -58,6 +58,13 @@ pub(super) fn check_immutable(kind: &ResourceKind, old: &Value, new: &Value, cau
             forbid_other_changes(old, new, &free, CLAIM_DETAIL, causes);
             check_claim_size(old, new, causes);
         }
+        ("", "PersistentVolume") => {
+            const SOURCES: [&str; 4] = ["csi", "hostPath", "local", "nfs"];
+            if SOURCES.iter().any(|source| old["spec"].get(source) != new["spec"].get(source)) {
+                let detail = "spec.persistentvolumesource is immutable after creation";
+                causes.push(StatusCause::forbidden("spec.persistentvolumesource", detail));
+            }
+        }
         ("", "Pod") => check_pod(old, new, causes),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             fixed("roleRef", "cannot change roleRef")
