@@ -127,6 +127,8 @@ pub(crate) enum RetryClass {
 /// What the server answers to a Deployment that is changed to `Recreate`.
 const ROLLING_UPDATE_REJECTED: &str = "may not be specified when strategy `type` is 'Recreate'";
 
+/// How the server begins a message about a claim.
+const CLAIM: &str = "PersistentVolumeClaim ";
 /// How the server begins a message about a definition.
 const DEFINITION: &str = "CustomResourceDefinition.apiextensions.k8s.io ";
 
@@ -206,6 +208,9 @@ impl Error {
             Self::JobRunning => "Nothing to do: it is replaced and runs again once it has ended.",
             Self::ImmutableField { message, .. } if message.starts_with(DEFINITION) => {
                 "Leave the field as it is, or define another kind and move the objects to it: the definition can only be deleted with all of its objects."
+            }
+            Self::ImmutableField { message, .. } if message.starts_with(CLAIM) => {
+                "Leave the field as it is, or move the data to a claim of another name: with a claim that is deleted its data may be too, as the reclaim policy of its volume says."
             }
             Self::ChangeRefused(_) => {
                 "A rule of its kind compares the change with the object on the cluster. Leave the field as it is there or change it as the message allows, or rename or delete the object so that it is created anew."
