@@ -31,7 +31,8 @@ const MANIFESTS: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\
 const TEMPLATE: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n  \
                         password: {{ randAlphaNum 20 | quote }}\n  version: {{ .Capabilities.KubeVersion.Version | quote }}\n  \
                         widgets: {{ .Capabilities.APIVersions.Has \"example.com/v1/Widget\" | quote }}\n  \
-                        size: {{ .Values.size | quote }}\n  tier: {{ .Values.tier | quote }}\n  class: {{ .Values.class | quote }}\n";
+                        size: {{ .Values.size | quote }}\n  tier: {{ .Values.tier | quote }}\n  class: {{ .Values.class | quote }}\n  \
+                        metal: {{ .Values.metal | default \"none\" | quote }}\n";
 const VALUES: &str = "size: ${{ cluster.labels.size }}\ntier: ${{ cluster.values.tier }}\n";
 /// The fact that an override writes.
 const CLASS: &str = "${{ cluster.storageClass }}";
@@ -69,7 +70,7 @@ impl WalkSource {
             "tier": settings.tier});
         if self == Self::Chart {
             data["widgets"] = facts.has_widgets.to_string().into();
-            data["tier"] = settings.lock.unwrap_or(settings.tier).into();
+            data["metal"] = settings.metal.unwrap_or("none").into();
         }
         data
     }
@@ -106,12 +107,12 @@ impl ReportedFacts {
     }
 }
 
-/// What users set without a publish: a label, a value of the cluster and a lock of its group.
+/// What users set without a publish: a label, a value of the cluster, and a value that its group locks and the chart leaves open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct UserSettings {
     size: &'static str,
     tier: &'static str,
-    lock: Option<&'static str>,
+    metal: Option<&'static str>,
 }
 
 /// One step of a walk.
@@ -201,7 +202,7 @@ async fn read_offer(test: &TestHub, east: &TestAgent) -> Option<OfferedBundle> {
 impl FactWalk {
     async fn begin(source: WalkSource) -> Self {
         let test = TestHub::open().await;
-        let settings = UserSettings { size: "s", tier: "bronze", lock: None };
+        let settings = UserSettings { size: "s", tier: "bronze", metal: None };
         let mut east = test.register_cluster("east", &[("size", settings.size)]).await;
         set_tier(&test, settings.tier).await;
         let reported =
@@ -229,7 +230,7 @@ impl FactWalk {
                 set_tier(&self.test, tier).await;
                 self.settings.tier = tier;
             }
-            FleetChange::Lock(lock) => self.set_lock(lock).await,
+            FleetChange::Lock(metal) => self.set_lock(metal).await,
             FleetChange::Annotation => self.annotate().await,
             FleetChange::Loss => self.lose_rendering().await,
             FleetChange::Restart => self = self.restart().await,
@@ -251,22 +252,22 @@ impl FactWalk {
     }
 
     /// Lets the group of the cluster lock this value of charts, or deletes the group.
-    async fn set_lock(&mut self, lock: Option<&'static str>) {
+    async fn set_lock(&mut self, metal: Option<&'static str>) {
         let (hub, actor) = (&self.test.hub, &self.test.actor);
-        match lock {
-            Some(tier) => {
+        match metal {
+            Some(metal) => {
                 let group = ClusterGroup {
                     name: "eu".into(),
                     members: vec!["east".into()],
-                    locked_values: format!("tier: {tier}\n"),
+                    locked_values: format!("metal: {metal}\n"),
                     ..ClusterGroup::default()
                 };
                 hub.save_group(actor, group, None).await.unwrap();
             }
-            None if self.settings.lock.is_some() => hub.delete_group(actor, "eu").await.unwrap(),
+            None if self.settings.metal.is_some() => hub.delete_group(actor, "eu").await.unwrap(),
             None => {}
         }
-        self.settings.lock = lock;
+        self.settings.metal = metal;
     }
 
     /// Lets the placer render again.
@@ -381,5 +382,5 @@ fn p32_over_any_walk_manifests_are_what_was_published_until_a_user_changes_them(
 
 #[test]
 fn p32_over_any_walk_a_chart_is_what_was_published_until_a_user_changes_it() {
-    walk_often(WalkSource::Chart, 1, 20);
+    walk_often(WalkSource::Chart, 1, 16);
 }
