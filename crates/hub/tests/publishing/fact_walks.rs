@@ -209,8 +209,8 @@ impl FactWalk {
             ReportedFacts { version: "v1.33.4", class: "fast", has_widgets: false, has_beta_widgets: false };
         east.send_facts(reported.cluster_facts()).await;
         match source {
-            WalkSource::Manifests => publish_spec(&test, source.spec()).await,
-            WalkSource::Chart => publish_chart(&test, TEMPLATE, source.spec()).await,
+            WalkSource::Manifests => Box::pin(publish_spec(&test, source.spec())).await,
+            WalkSource::Chart => Box::pin(publish_chart(&test, TEMPLATE, source.spec())).await,
         }
         let offered = wait_for("the first bundle", async || read_offer(&test, &east).await).await;
         let published = reported.clone();
@@ -233,9 +233,9 @@ impl FactWalk {
             FleetChange::Lock(metal) => self.set_lock(metal).await,
             FleetChange::Annotation => self.annotate().await,
             FleetChange::Loss => self.lose_rendering().await,
-            FleetChange::Restart => self = self.restart().await,
+            FleetChange::Restart => self = Box::pin(self.restart()).await,
             FleetChange::Publish => {
-                self.revision = self.test.publish("web").await;
+                self.revision = Box::pin(self.test.publish("web")).await;
                 self.published = self.reported.clone();
             }
         }
@@ -351,9 +351,9 @@ fn without_password(data: &Value) -> Value {
 }
 
 async fn walk(source: WalkSource, changes: Vec<FleetChange>) {
-    let mut walk = FactWalk::begin(source).await;
+    let mut walk = Box::pin(FactWalk::begin(source)).await;
     for change in changes {
-        walk = walk.step(change).await;
+        walk = Box::pin(walk.step(change)).await;
     }
     walk.test.close().await;
 }
