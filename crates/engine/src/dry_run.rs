@@ -318,7 +318,7 @@ impl DryRunContext<'_> {
                 return planned.map(|planned| (planned, true)).map_err(DryRunError::Request);
             }
             (Err(error @ Error::Invalid(_)), Some(_)) => {
-                return Err(explain_rejection(self.api, resource, desired, error).await.into());
+                return Err(explain_rejection(&self.cx.api, resource, error).await.into());
             }
             (applied, _) => applied?.object,
         };

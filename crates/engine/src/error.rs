@@ -88,7 +88,7 @@ pub enum Error {
         message: String,
     },
     /// The content is valid, but not as a change of the object on the cluster: a rule of its kind compares both.
-    #[error("the API server refuses to change the object on the cluster so: {0}")]
+    #[error("the API server refuses this change of the object on the cluster: {0}")]
     ChangeRefused(String),
     /// A job whose immutable fields change has not ended.
     #[error("the job still runs with the content of an earlier revision")]

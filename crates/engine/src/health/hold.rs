@@ -7,7 +7,8 @@
 use domain::Timestamp;
 use domain::field_path::escape_pointer_token;
 use domain::health::Health;
-use domain::managed_fields::changing_manager;
+use domain::managed_fields::{changing_manager, find_writer, is_owned_by_flotilla};
+use domain::object::{ObjectRef, is_built_in_group};
 use serde_json::Value;
 
 use super::{assess, progressing};
@@ -77,8 +78,9 @@ const HOLD_FIELDS: [HoldField; 6] = [
 /// runs nevertheless.
 pub(crate) fn assess_hold(desired: impl FnOnce() -> Value, live: &Value) -> Option<Health> {
     if is_custom(live) {
-        let pointer = find_suspension(live)?;
-        return find_suspension(&desired()).is_none().then(|| held_by(live, &pointer, "is suspended"));
+        let pointer = find_suspension(live, &|pointer| !is_unwritten(live, pointer))?;
+        let is_published = find_suspension(&desired(), &|_| true).is_some();
+        return (!is_published).then(|| held_by(live, &pointer, "is suspended"));
     }
     let kind = live["kind"].as_str().unwrap_or_default();
     let is_set =
@@ -106,8 +108,16 @@ fn held_by(live: &Value, pointer: &str, effect: &str) -> Health {
 
 /// Whether it is of a kind that a definition may have, about whose fields only their names are known.
 fn is_custom(object: &Value) -> bool {
-    let group = object["apiVersion"].as_str().and_then(|version| version.split_once('/'));
-    group.is_some_and(|(group, _)| group.contains('.'))
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    !is_built_in_group(ObjectRef::split_api_version(version).0)
+}
+
+/// Whether nobody is recorded as the writer of a field: its value is the default of the definition, which stops no revision.
+fn is_unwritten(live: &Value, pointer: &str) -> bool {
+    let entries = live["metadata"]["managedFields"].as_array();
+    entries.is_some_and(|entries| !entries.is_empty())
+        && !is_owned_by_flotilla(live, pointer)
+        && find_writer(live, &[pointer.to_owned()]).operation.is_empty()
 }
 
 /// The health of an object that is suspended by its `own` health. It is suspended only if its manifest says so, because then it is
@@ -119,9 +129,10 @@ pub(crate) fn assess_suspension(desired: &Value, live: &Value, own: Health, now:
     let kind = live["kind"].as_str().unwrap_or_default();
     let is_set =
         |field: &HoldField, object: &Value| object.pointer(field.pointer).is_some_and(field.is_holding);
-    let fields: Vec<&HoldField> = HOLD_FIELDS.iter().filter(|field| field.kind == kind).collect();
+    let is_known = |field: &&HoldField| field.kind == kind && !is_custom(live);
+    let fields: Vec<&HoldField> = HOLD_FIELDS.iter().filter(is_known).collect();
     let is_published = match fields.as_slice() {
-        [] => find_suspension(desired).is_some(),
+        [] => find_suspension(desired, &|_| true).is_some(),
         fields => fields.iter().any(|field| is_set(field, desired)),
     };
     if is_published {
@@ -144,21 +155,21 @@ fn without_field(live: &Value, pointer: &str) -> Value {
     object
 }
 
-/// The pointer of the field or annotation by which an object of a kind without a rule is suspended.
-fn find_suspension(object: &Value) -> Option<String> {
-    find_suspending_field(&object["spec"], "/spec").or_else(|| find_suspending_annotation(object))
+/// The pointer of the field that counts, or of the annotation, by which an object of a kind without a rule is suspended.
+fn find_suspension(object: &Value, counts: &dyn Fn(&str) -> bool) -> Option<String> {
+    find_suspending_field(&object["spec"], "/spec", counts).or_else(|| find_suspending_annotation(object))
 }
 
 /// The field of a specification that says that the object is suspended, at any depth outside of lists.
-fn find_suspending_field(spec: &Value, pointer: &str) -> Option<String> {
+fn find_suspending_field(spec: &Value, pointer: &str, counts: &dyn Fn(&str) -> bool) -> Option<String> {
     spec.as_object()?.iter().find_map(|(name, value)| {
         let pointer = format!("{pointer}/{}", escape_pointer_token(name));
         let says_so = match value {
             Value::Bool(is_on) => *is_on && matches!(&**name, "paused" | "pause" | "suspend" | "suspended"),
             Value::String(text) => matches!(text.as_str(), "Paused" | "Suspended"),
-            nested => return find_suspending_field(nested, &pointer),
+            nested => return find_suspending_field(nested, &pointer, counts),
         };
-        says_so.then_some(pointer)
+        (says_so && counts(&pointer)).then_some(pointer)
     })
 }
 
@@ -283,9 +294,16 @@ mod tests {
         for spec in [json!({"run": {"suspend": false}}), json!({"steps": [{"pause": true}]}), none.clone()] {
             assert_eq!(assess_hold(|| none.clone(), &live(&none, &spec)), None, "{spec}");
         }
+        // A default of the definition: nobody has written it.
+        let mut defaulted = live(&managed, &json!({"paused": true}));
+        assert_eq!(assess_hold(|| none.clone(), &defaulted), None);
+        defaulted["spec"]["run"] = json!({"suspend": true});
+        assert!(assess_hold(|| none.clone(), &defaulted).is_some());
         // A field of a kind of Kubernetes is known, or holds nothing.
         let service = json!({"apiVersion": "v1", "kind": "Service", "spec": {"suspend": true}});
         assert_eq!(assess_hold(|| none.clone(), &service), None);
+        let ingress = json!({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": annotated});
+        assert_eq!(assess_hold(|| none.clone(), &ingress), None);
     }
 
     #[test]

@@ -33,20 +33,18 @@ pub(super) async fn replace_if_immutable(
     replaced: ReplaceInput<'_>,
     result: Result<ApplyResponse, Error>,
 ) -> Result<ApplyResponse, Error> {
-    let error = match result {
-        Err(error @ (Error::ImmutableField { .. } | Error::Invalid(_))) => error,
-        result => return result,
-    };
     let ReplaceInput { resource, input, uid } = replaced;
+    let error = match result {
+        Err(error @ Error::ImmutableField { .. }) => error,
+        Err(error) => return Err(explain_rejection(&pass.cx.api, resource, error).await),
+        Ok(applied) => return Ok(applied),
+    };
     let object = &input.desired.object;
     let path = resource.object_path(&object.namespace, &object.name);
     let live = match api.get(&path).await {
         Ok(live) => live,
         Err(_) => return Err(error),
     };
-    if matches!(error, Error::Invalid(_)) {
-        return Err(explain_rejection(api, resource, input.desired, error).await);
-    }
     let found = LiveObject::from_value(&live);
     let is_owned = found.is_applied_by(pass.release(), uid);
     if !is_owned || !can_replace(pass.policies.changed_jobs, object, &error) {

@@ -225,14 +225,14 @@ impl FactWalk {
             FleetChange::Class(class) => self.reported.class = class,
             FleetChange::Widgets(has_widgets) => self.reported.has_widgets = has_widgets,
             FleetChange::BetaWidgets(has_beta_widgets) => self.reported.has_beta_widgets = has_beta_widgets,
-            FleetChange::Size(size) => self.set_size(size).await,
+            FleetChange::Size(size) => Box::pin(self.set_size(size)).await,
             FleetChange::Tier(tier) => {
-                set_tier(&self.test, tier).await;
+                Box::pin(set_tier(&self.test, tier)).await;
                 self.settings.tier = tier;
             }
-            FleetChange::Lock(metal) => self.set_lock(metal).await,
-            FleetChange::Annotation => self.annotate().await,
-            FleetChange::Loss => self.lose_rendering().await,
+            FleetChange::Lock(metal) => Box::pin(self.set_lock(metal)).await,
+            FleetChange::Annotation => Box::pin(self.annotate()).await,
+            FleetChange::Loss => Box::pin(self.lose_rendering()).await,
             FleetChange::Restart => self = Box::pin(self.restart()).await,
             FleetChange::Publish => {
                 self.revision = Box::pin(self.test.publish("web")).await;
@@ -240,7 +240,7 @@ impl FactWalk {
             }
         }
         self.east.send_facts(self.reported.cluster_facts()).await;
-        self.check(&change).await;
+        Box::pin(self.check(&change)).await;
         self
     }
 
