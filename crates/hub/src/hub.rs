@@ -16,7 +16,7 @@ use store::{DatabaseOutage, KeySource, Store, StoreStatistics, Tx};
 use tokio::sync::watch;
 
 use crate::actor::Actor;
-use crate::audit::DenialCounts;
+use crate::audit::{DenialCounts, describe_user};
 use crate::chart::{ChartFetcher, ChartRenderer};
 use crate::chart_repository::RepositoryReader;
 use crate::clock::Clock;
@@ -313,7 +313,7 @@ impl Hub {
             // `SQLite` has one writer, which the audit log needs too.
             drop(tx);
             if let Error::Forbidden(denied) = &refusal {
-                Box::pin(self.record_denial(actor, denied, "")).await;
+                Box::pin(self.record_denial(actor, denied, &describe_user(&actor.name))).await;
             }
             return Err(refusal);
         }
