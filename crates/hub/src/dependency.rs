@@ -77,7 +77,8 @@ impl Hub {
             return Ok(Vec::new());
         }
         let mut findings = self.find_cycle(tx, name, dependencies).await?;
-        let known = store::dependency::load_known(tx, self.project(), &names_of(dependencies)).await?;
+        let ids: BTreeSet<ClusterId> = targets.iter().map(|cluster| cluster.id).collect();
+        let known = store::dependency::load_known(tx, self.project(), &names_of(dependencies), &ids).await?;
         let targets: Vec<(ClusterId, &str)> =
             targets.iter().map(|cluster| (cluster.id, cluster.name.as_str())).collect();
         findings.extend(known.check(name, dependencies, &targets));

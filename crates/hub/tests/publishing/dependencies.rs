@@ -236,3 +236,34 @@ async fn g312_a_check_names_the_clusters_without_the_dependency() {
     );
     test.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g313_of_dependents_only_the_releases_on_the_lost_clusters_are_read() {
+    let mut test = TestHub::open().await;
+    let mut agents = Vec::new();
+    for (name, region) in [("east", "eu"), ("north", "eu"), ("west", "us")] {
+        agents.push(test.register_cluster(name, &[("region", region)]).await);
+    }
+    create_dependent(&test, "db", everywhere(), &[]).await;
+    create_dependent(&test, "web", everywhere(), &["db"]).await;
+    create_dependent(&test, "api", by_label("region=eu"), &["db"]).await;
+    for name in ["db", "web", "api"] {
+        test.publish(name).await;
+    }
+    for agent in &mut agents {
+        let db = wait_for_revision(agent, "db", 1).await;
+        agent.report_applied(&db).await;
+        wait_for_revision(agent, "web", 1).await;
+    }
+    test.stop_loops().await;
+    // A release of a dependent that can't be read is no reason to refuse a change of other clusters.
+    let breaking = "UPDATE release SET goal = 'x' WHERE cluster_name = 'north' AND workload_name <> 'db'";
+    test.execute_sql(breaking).await;
+    test.edit_draft("db", |spec| spec.placement = by_label("region=eu")).await;
+    let options = PublishOptions { confirmed_removals: Some(1), ..PublishOptions::default() };
+    let refused = test.hub.publish_workload(&test.actor, "db", "", options).await;
+    let Err(Error::PlanRejected { findings, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!((findings[0].code.as_str(), &*findings[0].clusters), ("G313", &["west".to_owned()][..]));
+    assert!(findings[0].message.starts_with("web depends on db on these clusters."), "{:?}", findings[0]);
+    test.close().await;
+}
