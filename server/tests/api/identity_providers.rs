@@ -312,6 +312,22 @@ async fn a_changed_group_changes_the_role_within_a_minute() {
 }
 
 #[tokio::test]
+async fn the_oldest_sign_in_of_a_user_with_a_provider_ends_when_a_further_one_would_be_one_too_many() {
+    let test = SignInTest::start().await;
+    let mut sessions = Vec::new();
+    for _ in 0..51 {
+        sessions.push(test.sign_in().await);
+        test.offset.fetch_add(10, Ordering::Relaxed);
+    }
+    assert_eq!(test.role(&sessions[0]).await, None, "the oldest ended");
+    for kept in [1, 2, 50] {
+        assert_eq!(test.role(&sessions[kept]).await.as_deref(), Some("publisher"), "{kept}");
+    }
+    let audit = test.server.get("/api/v1/audit?action=sign-out").await;
+    assert!(audit.text.contains("ended the oldest sessions of bob: 1."), "{}", audit.text);
+}
+
+#[tokio::test]
 async fn a_sign_in_without_a_role_takes_the_previous_one_from_other_sessions() {
     let test = SignInTest::start().await;
     let session = test.sign_in().await;

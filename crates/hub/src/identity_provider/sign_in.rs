@@ -18,7 +18,7 @@ use super::documents::ProviderDocuments;
 use super::reading::{EvaluatedIdentity, IdentitySource};
 use super::token_request::{ReturnedTokens, TokenRequestFailure};
 use crate::hub::CommitEffects;
-use crate::sign_in::{NewSession, SignInClient};
+use crate::sign_in::{MAX_SESSIONS, NewSession, SignInClient};
 use crate::{Actor, Error, Hub, audit};
 
 /// When a sign-in ends, whatever the provider says, in milliseconds: as long as a session.
@@ -199,6 +199,9 @@ impl Hub {
             expires_at: now.plus_millis(SESSION_MILLIS),
         };
         identity_session::insert(&mut tx, &session).await?;
+        // What ends by that is recorded when the session of this sign-in is stored.
+        let newest = (account.id, session.id.as_str());
+        identity_session::delete_oldest(&mut tx, newest, MAX_SESSIONS - 1).await?;
         let message = format!("Signed in with the identity provider {}, as {role}.", provider.name);
         tx.record_audit(audit::sign_in_record(&account.name, client, &message), now);
         let change = describe_role(&account.name, before, role, &provider.name);
