@@ -16,6 +16,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
 
 /// The client that the provider knows.
 pub const CLIENT_ID: &str = "flotilla";
@@ -37,6 +38,12 @@ pub struct OpenIdAnswers {
     pub is_down: bool,
     /// How many refresh tokens were used.
     pub renewals: u32,
+    /// If there is one, each renewal waits for a permit of it.
+    pub gate: Option<Arc<Semaphore>>,
+    /// The id of the key that it publishes and signs with.
+    pub key_id: &'static str,
+    /// How often the keys were read.
+    pub key_reads: u32,
     codes: HashMap<String, AuthorizedCode>,
     refresh_tokens: HashSet<String>,
     count: u32,
@@ -72,6 +79,9 @@ impl OpenIdServer {
             user_info: Value::Null,
             is_down: false,
             renewals: 0,
+            gate: None,
+            key_id: "k1",
+            key_reads: 0,
             codes: HashMap::new(),
             refresh_tokens: HashSet::new(),
             count: 0,
@@ -120,7 +130,10 @@ impl OpenIdServer {
     pub fn sign(&self, claims: Value) -> String {
         let now = self.clock.now().millis() / 1_000;
         let base = json!({"iss": self.issuer, "aud": CLIENT_ID, "sub": "248", "iat": now, "exp": now + 300});
-        let header = merge(json!({"alg": "ES256", "kid": "k1"}), &self.answers.lock().header);
+        let header = {
+            let answers = self.answers.lock();
+            merge(json!({"alg": "ES256", "kid": answers.key_id}), &answers.header)
+        };
         let text = |value: &Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
         let message = format!("{}.{}", text(&header), text(&merge(base, &claims)));
         let signature = self.key.sign(&SystemRandom::new(), message.as_bytes()).unwrap();
@@ -203,8 +216,13 @@ async fn serve_document(State(server): State<OpenIdServer>) -> OpenIdResponse {
 async fn serve_keys(State(server): State<OpenIdServer>) -> OpenIdResponse {
     let point: &[u8] = server.key.public_key().as_ref();
     let text = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
-    let key =
-        json!({"kty": "EC", "crv": "P-256", "kid": "k1", "x": text(&point[1..33]), "y": text(&point[33..])});
+    let id = {
+        let mut answers = server.answers.lock();
+        answers.key_reads += 1;
+        answers.key_id
+    };
+    let (x, y) = (text(&point[1..33]), text(&point[33..]));
+    let key = json!({"kty": "EC", "crv": "P-256", "kid": id, "x": x, "y": y});
     answer(&server, json!({"keys": [key]}))
 }
 
@@ -223,9 +241,16 @@ async fn serve_tokens(
     assert_eq!(headers["authorization"], format!("Basic {login}"));
     let refused = (StatusCode::BAD_REQUEST, Json(json!({"error": "invalid_grant"})));
     if form["grant_type"] == "refresh_token" {
-        let is_known = {
+        let gate = {
             let mut answers = server.answers.lock();
             answers.renewals += 1;
+            answers.gate.clone()
+        };
+        if let Some(gate) = gate {
+            gate.acquire().await.unwrap().forget();
+        }
+        let is_known = {
+            let mut answers = server.answers.lock();
             answers.is_down || answers.refresh_tokens.remove(&form["refresh_token"])
         };
         return if is_known { answer(&server, server.issue_tokens(None)) } else { refused };

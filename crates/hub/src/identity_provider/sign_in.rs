@@ -14,7 +14,7 @@ use store::{identity_session, role_binding, user_identity};
 
 use super::RECHECK_MILLIS;
 use super::authorization::{AuthorizationResponse, PendingSignIn, SIGN_IN_MILLIS, match_response};
-use super::documents::ProviderDocuments;
+use super::documents::{ProviderDocuments, TokenSource};
 use super::reading::{EvaluatedIdentity, IdentitySource};
 use super::token_request::{ReturnedTokens, TokenRequestFailure};
 use crate::hub::CommitEffects;
@@ -114,7 +114,8 @@ impl Hub {
         };
         let audience = self.token_audience(provider);
         let verify = |keys: &identity::KeySet| verify_id_token(&id_token, keys, audience, expected);
-        let claims = self.verify_with_keys(&provider.issuer, documents, verify).await?;
+        let claims =
+            self.verify_with_keys(&provider.issuer, documents, TokenSource::Provider, verify).await?;
         let subject = read_subject(&claims).ok_or(SignInFailure::InvalidToken)?.to_owned();
         // One that is no id is not stored: no logout token has it.
         let sid = read_session(&claims).unwrap_or_default().to_owned();
