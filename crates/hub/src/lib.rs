@@ -35,6 +35,7 @@ mod join;
 mod live;
 mod loops;
 mod manifests;
+mod mark_pace;
 mod notification;
 mod operation;
 mod overrides;

@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::{Timestamp, WorkloadId};
+use domain::{ClusterId, Timestamp, WorkloadId};
 
 use crate::decode::{decode_readable_rows, decode_row};
 use crate::sql::{Sql, sql};
@@ -78,6 +78,8 @@ pub(crate) struct PendingMarks {
     all: Option<Timestamp>,
     /// Workloads that are due only if they are claimed or a removal of them waits.
     waiting: BTreeMap<WorkloadId, Timestamp>,
+    /// Workloads that are due only if they are claimed or have a release on the cluster.
+    on_clusters: BTreeMap<ClusterId, BTreeMap<WorkloadId, Timestamp>>,
 }
 
 impl PendingMarks {
@@ -167,6 +169,19 @@ impl WorkloadQueue {
         Ok(())
     }
 
+    /// Marks those of these workloads at the commit that have a release on this cluster, or whose claim is worked on then: the pass may create one.
+    pub async fn mark_on(
+        self,
+        tx: &mut Tx,
+        ids: &[WorkloadId],
+        cluster: ClusterId,
+        at: Timestamp,
+    ) -> Result<(), Error> {
+        let marks = tx.queue_marks.entry(self).or_default().on_clusters.entry(cluster).or_default();
+        marks.extend(ids.iter().map(|id| (*id, at)));
+        Ok(())
+    }
+
     /// Writes the marks of this queue; returns whether there was one. All rows are locked in the order of their workloads before
     /// the first is written: an update locks rows in the order in which it finds them.
     async fn write_marks(self, tx: &mut Tx, mut marks: PendingMarks) -> Result<bool, Error> {
@@ -176,7 +191,9 @@ impl WorkloadQueue {
                 decode_readable_rows(&rows, self.table, |row| row.parse("workload_id"));
             ids.into_iter().for_each(|id| marks.add(id, at));
         }
-        let ids: BTreeSet<WorkloadId> = marks.workloads.keys().chain(marks.waiting.keys()).copied().collect();
+        let on_clusters = marks.on_clusters.values().flat_map(BTreeMap::keys);
+        let ids = marks.workloads.keys().chain(marks.waiting.keys()).chain(on_clusters);
+        let ids: BTreeSet<WorkloadId> = ids.copied().collect();
         let ids: Vec<WorkloadId> = ids.into_iter().collect();
         let mut claimed: BTreeSet<WorkloadId> = BTreeSet::new();
         for some in ids.chunks(WORKLOADS_PER_STATEMENT) {
@@ -197,6 +214,12 @@ impl WorkloadQueue {
             if claimed.contains(&id) || has_waiting_removal.contains(&id) {
                 marks.add(id, at);
             }
+        }
+        for (cluster, dependents) in std::mem::take(&mut marks.on_clusters) {
+            let ids: Vec<WorkloadId> = dependents.keys().copied().collect();
+            let present = list_present(tx, cluster, &ids).await?;
+            let is_due = |id: &WorkloadId| claimed.contains(id) || present.contains(id);
+            dependents.iter().filter(|(id, _)| is_due(id)).for_each(|(id, at)| marks.add(*id, *at));
         }
         let mut by_time: BTreeMap<Timestamp, Vec<WorkloadId>> = BTreeMap::new();
         for (id, at) in marks.workloads {
@@ -435,6 +458,21 @@ async fn list_waiting_removals(tx: &mut Tx, ids: &[WorkloadId]) -> Result<BTreeS
         found.extend(decode_readable_rows(&rows, "pending_removal", |row| {
             row.parse::<WorkloadId>("workload_id")
         }));
+    }
+    Ok(found)
+}
+
+/// Those of these workloads that have a release on this cluster.
+async fn list_present(
+    tx: &mut Tx,
+    cluster: ClusterId,
+    ids: &[WorkloadId],
+) -> Result<BTreeSet<WorkloadId>, Error> {
+    let mut found = BTreeSet::new();
+    for ids in ids.chunks(WORKLOADS_PER_STATEMENT) {
+        let select = sql("SELECT workload_id FROM release WHERE cluster_id = $1 AND workload_id IN ");
+        let rows = select.bind_text(cluster).push_list(ids).fetch_all(tx).await?;
+        found.extend(decode_readable_rows(&rows, "release", |row| row.parse::<WorkloadId>("workload_id")));
     }
     Ok(found)
 }

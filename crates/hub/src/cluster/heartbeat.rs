@@ -20,7 +20,7 @@ impl Hub {
         if store::cluster::end_api_server_outage(&mut tx, cluster).await? {
             let now = self.clock().now();
             store::release::set_connectivity_by_cluster(&mut tx, cluster, Connectivity::Online, now).await?;
-            effects.all_rollouts_dirty = true;
+            self.note_connectivity_change(cluster, &mut effects);
             let detail = EventDetail::ApiServer { responds: true, message: String::new() };
             self.push_api_server_event(&mut tx, cluster, detail, &mut effects).await?;
         }
@@ -41,7 +41,7 @@ impl Hub {
                 store::release::set_connectivity_by_cluster(&mut tx, cluster, reach, now).await?;
             }
             // What the agent can't observe is no success for the rollout that admitted it (P29).
-            effects.all_rollouts_dirty = true;
+            self.note_connectivity_change(cluster, &mut effects);
             let detail = EventDetail::ApiServer { responds: false, message: error };
             self.push_api_server_event(&mut tx, cluster, detail, &mut effects).await?;
         }
@@ -61,6 +61,12 @@ impl Hub {
         Ok(())
     }
 
+    /// Lets rollouts and dependencies of workloads on a cluster be evaluated again, whose agent says that it is reachable, or not.
+    fn note_connectivity_change(&self, cluster: ClusterId, effects: &mut CommitEffects) {
+        effects.changed_connectivity = Some(cluster);
+        self.pace_marks(cluster, effects);
+    }
+
     /// Renews the lease inside a transaction; records an event if the cluster was late or offline.
     pub(crate) async fn renew_lease(
         &self,
@@ -74,7 +80,7 @@ impl Hub {
             // Late at best while the API server of the cluster does not respond: an agent that returns observes nothing yet.
             let reach = found.release_connectivity();
             store::release::set_connectivity_by_cluster(tx, id, reach, now).await?;
-            effects.all_rollouts_dirty = true;
+            self.note_connectivity_change(id, effects);
             let detail =
                 EventDetail::Connectivity { from: before, to: Connectivity::Online, last_seen: None };
             let subject = EventSubject::cluster(id, &found.name);

@@ -1,5 +1,6 @@
 //! Workloads that depend on others (`dependsOn`).
 
+use domain::cluster::ClusterFacts;
 use domain::dependency::WorkloadDependency;
 use domain::health::{Health, HealthStatus};
 use domain::placement::Placement;
@@ -265,5 +266,62 @@ async fn g313_of_dependents_only_the_releases_on_the_lost_clusters_are_read() {
     let Err(Error::PlanRejected { findings, .. }) = refused else { panic!("{refused:?}") };
     assert_eq!((findings[0].code.as_str(), &*findings[0].clusters), ("G313", &["west".to_owned()][..]));
     assert!(findings[0].message.starts_with("web depends on db on these clusters."), "{:?}", findings[0]);
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_whose_reports_change_all_the_time_lets_others_be_placed_only_now_and_then() {
+    const SETTLE: &str = "UPDATE placer_queue SET due_at = NULL, claimed = 0";
+    let mut test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("region", "eu")]).await;
+    let mut west = test.register_cluster("west", &[("region", "us")]).await;
+    create_dependent(&test, "db", everywhere(), &[]).await;
+    create_dependent(&test, "web", everywhere(), &["db"]).await;
+    create_dependent(&test, "local", by_label("region=us"), &["db"]).await;
+    for name in ["db", "web", "local"] {
+        test.publish(name).await;
+    }
+    let db = wait_for_revision(&mut east, "db", 1).await;
+    east.report_applied(&db).await;
+    wait_for_revision(&mut east, "web", 1).await;
+    let on_west = wait_for_revision(&mut west, "db", 1).await;
+    west.report_applied(&on_west).await;
+    wait_for_revision(&mut west, "local", 1).await;
+    test.stop_loops().await;
+    let now = test.hub.clock().now().millis();
+
+    test.execute_sql(SETTLE).await;
+    assert!(east.send_report(degraded(&db)).await.accepted);
+    assert_eq!(test.placer_due("web").await, Some(now), "at once");
+    assert_eq!(test.placer_due("local").await, None, "it is not on this cluster");
+    for _ in 0..30 {
+        east.report_applied(&db).await;
+        assert!(east.send_report(degraded(&db)).await.accepted);
+    }
+    test.execute_sql(SETTLE).await;
+    east.report_applied(&db).await;
+    let due = test.placer_due("web").await.unwrap();
+    assert!((now + 1..=now + 10_000).contains(&due), "{} ms from now", due - now);
+    test.execute_sql(SETTLE).await;
+    east.report_applied(&db).await;
+    assert_eq!(test.placer_due("web").await, None, "nothing has changed");
+    // Another cluster has marks of its own.
+    assert!(west.send_report(degraded(&on_west)).await.accepted);
+    assert_eq!((test.placer_due("web").await, test.placer_due("local").await), (Some(now), Some(now)));
+
+    let facts = |version: u32| ClusterFacts {
+        kubernetes_version: format!("v1.36.{version}"),
+        ..ClusterFacts::default()
+    };
+    test.execute_sql(SETTLE).await;
+    east.send_facts(facts(1)).await;
+    assert_eq!(test.placer_due("local").await, Some(now), "what is rendered may be another bundle");
+    for version in 2..30 {
+        east.send_facts(facts(version)).await;
+    }
+    test.execute_sql(SETTLE).await;
+    east.send_facts(facts(30)).await;
+    let due = test.placer_due("local").await.unwrap();
+    assert!((now + 1..=now + 60_000).contains(&due), "{} ms from now", due - now);
     test.close().await;
 }
