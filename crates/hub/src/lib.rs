@@ -43,6 +43,7 @@ mod pauses;
 mod placement;
 mod plan;
 mod project;
+mod redaction;
 mod release;
 mod render;
 mod report;

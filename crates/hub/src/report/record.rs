@@ -7,6 +7,7 @@ use domain::event::{DriftDetail, EventDetail, EventSubject, NewEvent};
 use domain::release::{Release, ReleaseGoal, ReleaseState, StageName, StageState, SyncStatus};
 use domain::report::limits::MAX_RELEASES;
 use domain::report::{DriftReport, ReleaseReport, ReportAck, ReportBatch};
+use domain::report_redaction::redact_batch;
 use domain::secret_content::hide_drifted_fields;
 use domain::{ClusterId, Finding, ReleaseId, Timestamp};
 use store::Tx;
@@ -36,6 +37,8 @@ impl Hub {
         check_size(&batch)?;
         let mut batch = run_blocking(move || {
             let mut batch = batch;
+            // Before texts are cut, so that no part of a value stays.
+            redact_batch(&mut batch);
             batch.truncate();
             batch
         })

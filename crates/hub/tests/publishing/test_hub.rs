@@ -86,6 +86,14 @@ impl TestHub {
         database.close().await.unwrap();
     }
 
+    /// The number that a statement reads.
+    pub async fn count(&self, statement: &'static str) -> i64 {
+        let mut database = self.connect_to_database().await;
+        let (count,): (i64,) = sqlx::query_as(statement).fetch_one(&mut database).await.unwrap();
+        database.close().await.unwrap();
+        count
+    }
+
     /// When the placer handles a workload next, in milliseconds; `None` if it is not due.
     pub async fn placer_due(&self, workload: &str) -> Option<i64> {
         let mut database = self.connect_to_database().await;
