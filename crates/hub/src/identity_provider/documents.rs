@@ -64,8 +64,8 @@ pub(super) struct ProviderDocuments {
     keys_read_at: Timestamp,
 }
 
-/// Who sent a token whose signature is verified.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Who sent a token whose signature is verified. Without `Debug`: it must not appear in a log.
+#[derive(Clone, Copy)]
 pub(super) enum TokenSource<'a> {
     /// The provider, in a response to this server.
     Provider,

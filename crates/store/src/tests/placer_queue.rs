@@ -6,9 +6,9 @@ use domain::WorkloadId;
 use domain::workload::Intent;
 
 use super::databases::for_each_engine;
-use super::fixtures::{at, insert_fleet, some_workload, workload_id};
+use super::fixtures::{at, cluster_id, insert_fleet, some_release, some_workload, workload_id};
 use crate::queue::{ClaimOrder, INCIDENTS, PLACER};
-use crate::{Error, Store, workload};
+use crate::{Error, Store, release, workload};
 
 async fn mark(store: &Store, ids: &[WorkloadId], millis: i64) {
     let mut tx = store.write().await.unwrap();
@@ -243,6 +243,35 @@ async fn p28_a_mark_during_a_claim_repeats_the_pass_and_without_a_claim_starts_n
         assert!(settle(&store, claims[0]).await.unwrap());
         assert!(!mark_waiting(50).await);
         assert!(claim(&store, 10, 60).await.is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_mark_for_a_cluster_is_for_workloads_on_it_and_for_those_that_are_placed_now() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 2, 3).await;
+        let ids = [1, 2, 3].map(workload_id);
+        let mut tx = store.write().await.unwrap();
+        release::insert(&mut tx, &some_release(11, 1, 1)).await.unwrap();
+        release::insert(&mut tx, &some_release(22, 2, 2)).await.unwrap();
+        tx.commit().await.unwrap();
+        let mark_on_first = async |millis: i64| {
+            let mut tx = store.write().await.unwrap();
+            PLACER.mark_on(&mut tx, &ids, cluster_id(1), at(millis)).await.unwrap();
+            tx.commit().await.unwrap().has_placer_marks
+        };
+        assert!(mark_on_first(10).await);
+        assert_eq!(claim_ids(&store, 9, 9).await, [], "not before its time");
+        let claims = claim(&store, 9, 10).await;
+        assert_eq!(claims.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [workload_id(1)]);
+        assert!(settle(&store, claims[0]).await.unwrap());
+        // A pass that is running may create a release there.
+        mark(&store, &ids[2..], 20).await;
+        let claims = claim(&store, 9, 20).await;
+        assert!(mark_on_first(30).await);
+        assert!(!settle(&store, claims[0]).await.unwrap(), "it stays due");
+        assert_eq!(claim_ids(&store, 9, 40).await, [1, 3].map(workload_id));
     })
     .await;
 }
