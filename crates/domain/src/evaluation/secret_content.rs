@@ -389,7 +389,6 @@ mod tests {
 
     use super::*;
     use crate::model::chart::ChartSource;
-    use crate::model::policy::Feedback;
     use crate::model::values::{ValueProvenance, ValueSetting};
 
     fn chart(values: &str) -> Source {
