@@ -121,9 +121,10 @@ impl Hub {
         let last_seq = store::event::last_seq(&mut tx).await?;
         if !store.is_postgres() {
             // SQLite has one server at a time: claims from before this start are stale.
-            store::queue::PLACER.release_all_claims(&mut tx).await?;
-            store::queue::ROLLOUTS.release_all_claims(&mut tx).await?;
-            store::queue::INCIDENTS.release_all_claims(&mut tx).await?;
+            let now = config.clock.now();
+            store::queue::PLACER.release_all_claims(&mut tx, now).await?;
+            store::queue::ROLLOUTS.release_all_claims(&mut tx, now).await?;
+            store::queue::INCIDENTS.release_all_claims(&mut tx, now).await?;
         }
         let last_heartbeat = store::cluster::last_heartbeat(&mut tx).await?;
         tx.commit().await?;
@@ -338,10 +339,10 @@ impl Hub {
             // In the same transaction: a client that lost the response repeats the request and gets this one (P2).
             store::idempotency::put(&mut tx, key, actor, record, now).await?;
         }
-        let rollouts = effects.changed_connectivity.is_some() || !effects.dirty_rollouts.is_empty();
-        if let Some(cluster) = effects.changed_connectivity {
+        let rollouts = !effects.changed_connectivity.is_empty() || !effects.dirty_rollouts.is_empty();
+        for cluster in &effects.changed_connectivity {
             let due = effects.marks_due.unwrap_or(now);
-            self.mark_connectivity_change(&mut tx, cluster, due).await?;
+            self.mark_connectivity_change(&mut tx, *cluster, due).await?;
         }
         let dirty: Vec<WorkloadId> = effects.dirty_rollouts.iter().copied().collect();
         store::queue::ROLLOUTS.mark(&mut tx, &dirty, now).await?;
@@ -387,8 +388,8 @@ pub(crate) struct CommitEffects {
     pub wake_placer: bool,
     /// Workloads whose rollouts have to be re-evaluated.
     pub dirty_rollouts: BTreeSet<WorkloadId>,
-    /// The cluster whose connectivity changed: rollouts and dependencies of workloads on it have to be re-evaluated.
-    pub changed_connectivity: Option<ClusterId>,
+    /// Clusters whose connectivity changed: rollouts and dependencies of workloads on them have to be re-evaluated.
+    pub changed_connectivity: BTreeSet<ClusterId>,
     /// From when on the marks are due that a report of an agent causes for workloads of others ([`MarkPace`]).
     pub marks_due: Option<Timestamp>,
     /// Whether messages were written into the outbox.
@@ -453,7 +454,7 @@ impl CommitEffects {
         self.wake_placer |= other.wake_placer;
         self.changed_clusters.extend(other.changed_clusters);
         self.dirty_rollouts.extend(other.dirty_rollouts);
-        self.changed_connectivity = self.changed_connectivity.or(other.changed_connectivity);
+        self.changed_connectivity.extend(other.changed_connectivity);
         self.marks_due = self.marks_due.or(other.marks_due);
         self.wake_deliveries |= other.wake_deliveries;
     }

@@ -178,7 +178,10 @@ impl WorkloadQueue {
         at: Timestamp,
     ) -> Result<(), Error> {
         let marks = tx.queue_marks.entry(self).or_default().on_clusters.entry(cluster).or_default();
-        marks.extend(ids.iter().map(|id| (*id, at)));
+        for id in ids {
+            let due = marks.entry(*id).or_insert(at);
+            *due = at.min(*due);
+        }
         Ok(())
     }
 
@@ -209,7 +212,9 @@ impl WorkloadQueue {
         // Read after the lock: a pass that ends meanwhile writes the removals before it settles its claim.
         let unclaimed: Vec<WorkloadId> =
             marks.waiting.keys().copied().filter(|id| !claimed.contains(id)).collect();
-        let has_waiting_removal = list_waiting_removals(tx, &unclaimed).await?;
+        let waiting_removals =
+            "SELECT DISTINCT workload_id FROM pending_removal WHERE waiting_for IS NOT NULL";
+        let has_waiting_removal = list_selected(tx, || sql(waiting_removals), &unclaimed).await?;
         for (id, at) in std::mem::take(&mut marks.waiting) {
             if claimed.contains(&id) || has_waiting_removal.contains(&id) {
                 marks.add(id, at);
@@ -217,7 +222,9 @@ impl WorkloadQueue {
         }
         for (cluster, dependents) in std::mem::take(&mut marks.on_clusters) {
             let ids: Vec<WorkloadId> = dependents.keys().copied().collect();
-            let present = list_present(tx, cluster, &ids).await?;
+            let on_cluster =
+                || sql("SELECT workload_id FROM release WHERE cluster_id = $1").bind_text(cluster);
+            let present = list_selected(tx, on_cluster, &ids).await?;
             let is_due = |id: &WorkloadId| claimed.contains(id) || present.contains(id);
             dependents.iter().filter(|(id, _)| is_due(id)).for_each(|(id, at)| marks.add(*id, *at));
         }
@@ -317,13 +324,14 @@ impl WorkloadQueue {
 
     /// Ends every claim, at the start of a server whose database serves one server at a time: the claims are from a
     /// process that has ended. The claimed rows are due immediately. Returns how many.
-    pub async fn release_all_claims(self, tx: &mut Tx) -> Result<u64, Error> {
+    pub async fn release_all_claims(self, tx: &mut Tx, now: Timestamp) -> Result<u64, Error> {
         sql("UPDATE ")
             .push(self.table)
             .push(
-                " SET claimed = 0, due_at = CASE WHEN marked_at < due_at THEN marked_at ELSE due_at END, \
+                " SET claimed = 0, due_at = CASE WHEN marked_at < $1 THEN marked_at ELSE $1 END, \
                  claim_epoch = claim_epoch + 1 WHERE claimed = 1",
             )
+            .bind(now.millis())
             .execute(tx)
             .await
     }
@@ -344,20 +352,26 @@ impl WorkloadQueue {
         }
     }
 
-    /// Ends claims without a result: the workloads are due as they were when they were marked. A claim that is lost already is left as it
-    /// is. The rows are locked in the order of their workloads, and not in that of the claims, which is by time: a mark of several
-    /// workloads locks them so.
-    pub async fn release_claims(self, tx: &mut Tx, claims: &[(WorkloadId, i64)]) -> Result<(), Error> {
+    /// Ends claims without a result: the workloads are due as they were when they were marked, and now at the latest, because a mark
+    /// during the claim that is due later delays nothing. A claim that is lost already is left as it is. The rows are locked in the order of
+    /// their workloads, and not in that of the claims, which is by time: a mark of several workloads locks them so.
+    pub async fn release_claims(
+        self,
+        tx: &mut Tx,
+        claims: &[(WorkloadId, i64)],
+        now: Timestamp,
+    ) -> Result<(), Error> {
         let claims: BTreeMap<WorkloadId, i64> = claims.iter().copied().collect();
         for (id, epoch) in &claims {
             sql("UPDATE ")
                 .push(self.table)
                 .push(
-                    " SET claimed = 0, due_at = marked_at \
+                    " SET claimed = 0, due_at = CASE WHEN marked_at < $3 THEN marked_at ELSE $3 END \
                      WHERE workload_id = $1 AND claim_epoch = $2 AND claimed = 1",
                 )
                 .bind_text(id)
                 .bind(*epoch)
+                .bind(now.millis())
                 .execute(tx)
                 .await?;
         }
@@ -449,30 +463,16 @@ pub(crate) async fn flush_marks_before(tx: &mut Tx, end: Option<WorkloadQueue>) 
     Ok(has_placer_marks)
 }
 
-/// Those of these workloads that have a removal which waits until more clusters run the workload.
-async fn list_waiting_removals(tx: &mut Tx, ids: &[WorkloadId]) -> Result<BTreeSet<WorkloadId>, Error> {
-    let mut found = BTreeSet::new();
-    for ids in ids.chunks(WORKLOADS_PER_STATEMENT) {
-        let select = "SELECT DISTINCT workload_id FROM pending_removal WHERE waiting_for IS NOT NULL AND workload_id IN ";
-        let rows = sql(select).push_list(ids).fetch_all(tx).await?;
-        found.extend(decode_readable_rows(&rows, "pending_removal", |row| {
-            row.parse::<WorkloadId>("workload_id")
-        }));
-    }
-    Ok(found)
-}
-
-/// Those of these workloads that have a release on this cluster.
-async fn list_present(
+/// Those of these workloads that a statement selects.
+async fn list_selected(
     tx: &mut Tx,
-    cluster: ClusterId,
+    select: impl Fn() -> Sql,
     ids: &[WorkloadId],
 ) -> Result<BTreeSet<WorkloadId>, Error> {
     let mut found = BTreeSet::new();
     for ids in ids.chunks(WORKLOADS_PER_STATEMENT) {
-        let select = sql("SELECT workload_id FROM release WHERE cluster_id = $1 AND workload_id IN ");
-        let rows = select.bind_text(cluster).push_list(ids).fetch_all(tx).await?;
-        found.extend(decode_readable_rows(&rows, "release", |row| row.parse::<WorkloadId>("workload_id")));
+        let rows = select().push(" AND workload_id IN ").push_list(ids).fetch_all(tx).await?;
+        found.extend(decode_readable_rows(&rows, "workload", |row| row.parse::<WorkloadId>("workload_id")));
     }
     Ok(found)
 }

@@ -63,7 +63,7 @@ impl Hub {
 
     /// Lets rollouts and dependencies of workloads on a cluster be evaluated again, whose agent says that it is reachable, or not.
     fn note_connectivity_change(&self, cluster: ClusterId, effects: &mut CommitEffects) {
-        effects.changed_connectivity = Some(cluster);
+        effects.changed_connectivity.insert(cluster);
         self.pace_marks(cluster, effects);
     }
 

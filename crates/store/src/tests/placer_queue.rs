@@ -120,8 +120,9 @@ async fn p1_claims_of_a_server_that_died_are_due_when_it_restarts() {
         insert_fleet(&store, 0, 3).await;
         mark(&store, &[workload_id(1), workload_id(2)], 5).await;
         let claimed = claim(&store, 1, 10).await;
+        mark(&store, &[claimed[0].0], 60_000).await;
         let mut tx = store.write().await.unwrap();
-        assert_eq!(PLACER.release_all_claims(&mut tx).await.unwrap(), 1);
+        assert_eq!(PLACER.release_all_claims(&mut tx, at(10)).await.unwrap(), 1);
         tx.commit().await.unwrap();
         assert!(matches!(settle(&store, claimed[0]).await, Err(Error::ClaimLost { .. })));
         assert_eq!(claim(&store, 10, 10).await.len(), 2);
@@ -316,14 +317,16 @@ async fn a_released_claim_is_due_as_before_and_a_lost_one_is_left() {
         mark_all(&store, 10).await;
         mark_requested(&store, workload_id(3), 20).await;
         let claimed = claim(&store, 3, 30).await;
+        // One that is due later delays nothing.
+        mark(&store, &[workload_id(2)], 60_000).await;
         let mut tx = store.write().await.unwrap();
-        PLACER.release_claims(&mut tx, &claimed).await.unwrap();
+        PLACER.release_claims(&mut tx, &claimed, at(30)).await.unwrap();
         tx.commit().await.unwrap();
         let again = claim(&store, 3, 30).await;
         let order: Vec<WorkloadId> = again.iter().map(|(id, _)| *id).collect();
         assert_eq!(order, [3, 1, 2].map(workload_id), "due at once, with the same priority");
         let mut tx = store.write().await.unwrap();
-        PLACER.release_claims(&mut tx, &claimed).await.unwrap();
+        PLACER.release_claims(&mut tx, &claimed, at(30)).await.unwrap();
         tx.commit().await.unwrap();
         assert_eq!(claim(&store, 3, 30).await, [], "the newer claims hold");
         for one in again {
