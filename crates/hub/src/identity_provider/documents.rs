@@ -93,7 +93,8 @@ impl KeyReads {
             return false;
         }
         let next = if key.is_none() { &mut self.next_for_provider } else { &mut self.next_for_anyone };
-        if *next > now {
+        // No longer than the pause, also after the clock was set back.
+        if (1..=KEY_PAUSE_MILLIS).contains(&next.millis_since(now)) {
             return false;
         }
         *next = now.plus_millis(KEY_PAUSE_MILLIS);
@@ -255,8 +256,13 @@ impl Hub {
                 TokenSource::Provider => None,
                 TokenSource::Anyone(token) => Some(hash_to_text(&read_key_id(token).unwrap_or_default())),
             };
-            verified = verify(&self.reload_keys(issuer, key.as_deref()).await?.keys);
+            let (documents, is_current) = self.reload_keys(issuer, key.as_deref()).await?;
+            verified = verify(&documents.keys);
             if let (Err(TokenError::UnknownKey), Some(key)) = (&verified, key) {
+                // It may be one that the provider has published since: the token is to be sent again.
+                if !is_current {
+                    return Err(SignInFailure::ProviderUnavailable);
+                }
                 let slot = self.provider_directory().slot(issuer);
                 slot.state.lock().key_reads.record_missing(key, self.clock().now());
             }
@@ -268,36 +274,31 @@ impl Hub {
     }
 
     /// The documents with keys that are read now, because of a token that the provider returned, or of one that anyone sent, which names
-    /// this key.
+    /// this key; and whether they were: otherwise it is too early for that, and they are those that were read last.
     async fn reload_keys(
         &self,
         issuer: &str,
         key: Option<&str>,
-    ) -> Result<Arc<ProviderDocuments>, SignInFailure> {
+    ) -> Result<(Arc<ProviderDocuments>, bool), SignInFailure> {
         let requested_at = self.clock().now();
         let slot = self.provider_directory().slot(issuer);
         let reading = slot.reading.clone().lock_owned().await;
         let now = self.clock().now();
         let Some(documents) = slot.fresh_documents(now) else {
             drop(reading);
-            return self.load_documents(issuer).await;
+            return Ok((self.load_documents(issuer).await?, true));
         };
         // Another request has read them meanwhile.
         if documents.keys_read_at > requested_at {
-            return Ok(documents);
+            return Ok((documents, true));
         }
         let is_admitted = slot.state.lock().key_reads.admit(key, now);
         if !is_admitted {
-            return match key {
-                // The provider signs with a key that it did not publish a moment ago.
-                None => Ok(documents),
-                // It may be one of the provider: it is to be sent again.
-                Some(_) => Err(SignInFailure::ProviderUnavailable),
-            };
+            return Ok((documents, false));
         }
         let hub = self.clone();
         let read = async move { hub.read_keys_again(&documents, &slot, reading).await };
-        await_reading(tokio::spawn(read)).await
+        Ok((await_reading(tokio::spawn(read)).await?, true))
     }
 
     /// Reads the keys of a provider again, in a task of its own: anyone can send a token and cut the request off.
@@ -361,9 +362,10 @@ mod tests {
     use std::pin::pin;
     use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
+    use futures::FutureExt as _;
+
     use super::*;
     use crate::{Clock, HubConfig};
-    use futures::FutureExt as _;
 
     const ISSUER: &str = "https://id.example.com";
 
