@@ -115,7 +115,8 @@ impl Hub {
         Ok(Some(tokio::spawn(async move {
             let renewed = Box::pin(hub.renew(session)).await;
             drop(place);
-            renewed
+            // The request may not wait for it any more.
+            renewed.inspect_err(|error| tracing::warn!(%error, "a sign-in was not renewed"))
         })))
     }
 
