@@ -34,10 +34,12 @@ pub fn redact_document(document: &mut Value) -> bool {
     }
 }
 
-/// What is stored in place of a message, or of a document with messages as JSON; `None` if it has no value, or can't be read.
+/// What is stored in place of a message, or of a document with messages as JSON; `None` if it has no value. What looks like a document and
+/// can't be read as one is a message.
 pub fn redact_stored(text: &str) -> Option<String> {
-    if text.starts_with(['{', '[']) {
-        let mut document = serde_json::from_str(text).ok()?;
+    if text.starts_with(['{', '['])
+        && let Ok(mut document) = serde_json::from_str::<Value>(text)
+    {
         return redact_document(&mut document).then(|| document.to_string());
     }
     let mut message = text.to_owned();
@@ -88,6 +90,7 @@ mod tests {
         assert_eq!(redact_values(message), shown);
         assert_eq!(redact_stored(message).as_deref(), Some(shown));
         assert_eq!(redact_stored("Invalid value: 7: it is immutable"), None);
+        assert_eq!(redact_stored(&format!("[{message}]")), Some(format!("[{shown}]")));
         let document = json!({"state": "failed", "items": [{"message": message}, 4, null]});
         let stored: Value = serde_json::from_str(&redact_stored(&document.to_string()).unwrap()).unwrap();
         assert_eq!(stored, json!({"state": "failed", "items": [{"message": shown}, 4, null]}));
