@@ -3,13 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, Request, StatusCode};
 use axum::routing::{get, post};
 use axum::{Form, Json, Router};
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
-use hub::Clock;
+use futures::future::BoxFuture;
+use hub::{Clock, IdentityFetcher, IdentityRequest, IdentityResponse};
 use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use ring::rand::SystemRandom;
@@ -92,14 +94,18 @@ impl OpenIdServer {
             key: Arc::new(key),
             clock,
         };
-        let router = Router::new()
+        let router = server.router();
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        server
+    }
+
+    fn router(&self) -> Router {
+        Router::new()
             .route("/.well-known/openid-configuration", get(serve_document))
             .route("/keys", get(serve_keys))
             .route("/token", post(serve_tokens))
             .route("/userinfo", get(serve_user_info))
-            .with_state(server.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        server
+            .with_state(self.clone())
     }
 
     /// Changes what it answers.
@@ -265,5 +271,30 @@ impl OpenIdServer {
     /// Forgets every refresh token: the user was signed out there.
     pub fn revoke(&self) {
         self.answers.lock().refresh_tokens.clear();
+    }
+}
+
+/// Requests of a hub to the provider without a network, so that no time limit ends one that waits.
+pub struct DirectFetcher(pub OpenIdServer);
+
+impl IdentityFetcher for DirectFetcher {
+    fn fetch(&self, request: IdentityRequest) -> BoxFuture<'_, Result<IdentityResponse, String>> {
+        Box::pin(async move {
+            let mut message = Request::builder().uri(request.url);
+            if let Some(authorization) = request.authorization {
+                message = message.header("authorization", authorization);
+            }
+            let message = match request.form {
+                Some(form) => message
+                    .method("POST")
+                    .header("content-type", "application/x-www-form-urlencoded")
+                    .body(Body::from(form)),
+                None => message.body(Body::empty()),
+            };
+            let response = tower::ServiceExt::oneshot(self.0.router(), message.unwrap()).await.unwrap();
+            let status = response.status().as_u16();
+            let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+            Ok(IdentityResponse { status, body: body.to_vec() })
+        })
     }
 }
