@@ -3,7 +3,10 @@
 //! A report about one cluster can require a pass over workloads of all clusters: over those that depend on what it is about, or, if the facts of
 //! the cluster change, over all. An agent that changes its mind all the time, or one whose credential was stolen, must not keep the placer
 //! busy with that. So each cluster has some marks that are due at once; beyond those a mark is due when the cluster has one again. Marks of a
-//! workload that is due already cost nothing, so that nothing is lost and an agent causes two passes per interval at most.
+//! workload that is due already cost nothing, so that an agent causes two passes per interval at most.
+//!
+//! Only the time of a mark is decided here: the mark itself is a row that is written in the transaction of the report, so that none is lost
+//! when a server ends, and any server works on it. Each server counts by itself what agents report to it.
 
 use std::collections::HashMap;
 

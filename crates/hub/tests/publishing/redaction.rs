@@ -83,7 +83,8 @@ async fn values_of_secrets_that_earlier_versions_have_stored_are_redacted_after_
     test.execute_sql("UPDATE setting SET value = '2' WHERE name = 'redaction'").await;
     assert_eq!(test.count(CANARIES).await, 3);
 
-    let redact = async || test.hub.redact_stored_values(&CancellationToken::new()).await.unwrap();
+    let cancel = CancellationToken::new();
+    let redact = async || Box::pin(test.hub.redact_stored_values(&cancel)).await.unwrap();
     redact().await;
     assert_eq!(test.count(CANARIES).await, 0);
     let events = test.hub.list_events_after(0, 500).await.unwrap();
