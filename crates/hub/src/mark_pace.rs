@@ -43,8 +43,8 @@ impl MarkCause {
     }
 }
 
-/// Clusters with an entry, beyond which those without recent marks are dropped: a new entry is the same.
-const MAX_ENTRIES: usize = 1_000;
+/// Entries from which on those without recent marks are dropped before there is memory for more: a new entry is the same.
+const RETAINED_ENTRIES: usize = 1_000;
 
 /// The marks of each cluster, as the time at which all of them are available again.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl MarkPace {
     /// From when on the marks of a transaction are due that a report of this cluster causes; at most an interval from now.
     pub(crate) fn next_due(&self, cluster: ClusterId, cause: MarkCause, now: Timestamp) -> Timestamp {
         let (interval, mut entries) = (cause.interval_millis(), self.0.lock());
-        if entries.len() >= MAX_ENTRIES {
+        if entries.len() >= RETAINED_ENTRIES.max(entries.capacity()) {
             entries.retain(|_, full_at| *full_at > now);
         }
         let full_at = entries.entry((cluster, cause)).or_insert(now);
