@@ -78,6 +78,13 @@ async fn keys_that_a_provider_replaces_are_read_whatever_tokens_anyone_sends() {
     let logout = test.openid.sign_logout("t3", &json!({"sid": "s1"}));
     assert_eq!(test.send_logout(&logout).await, StatusCode::OK, "a logout after a change of keys");
     assert_eq!((key_reads(), test.role(&session).await), (4, None));
+
+    // Of two logouts at once, one reads the keys for both.
+    test.advance(10);
+    test.openid.change(|answers| answers.key_id = "k4");
+    let logouts = ["t4", "t5"].map(|id| test.openid.sign_logout(id, &json!({})));
+    let ended = tokio::join!(test.send_logout(&logouts[0]), test.send_logout(&logouts[1]));
+    assert_eq!((ended, key_reads()), ((StatusCode::OK, StatusCode::OK), 5));
 }
 
 #[tokio::test]
