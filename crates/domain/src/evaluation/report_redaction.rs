@@ -1,6 +1,7 @@
 //! What is stored of reports and events has no value of a Secret, whatever version of an agent has reported it and whatever version of a
 //! server has stored it before.
 
+use crate::evaluation::plan::{ClusterPlan, PlannedAction};
 use crate::evaluation::secret_content::{hide_drifted_fields, hide_feedback};
 use crate::model::event::{Event, EventDetail, EventSubject, NewEvent};
 use crate::model::release::StageState;
@@ -48,6 +49,21 @@ pub fn redact_resources(resources: &mut [ResourceStatus]) {
     }
 }
 
+/// The same in the messages of a dry run.
+pub fn redact_plan(plan: &mut ClusterPlan) {
+    for change in &mut plan.objects {
+        redact_message(&mut change.unverified);
+    }
+    let rejections = plan.objects.iter_mut().filter_map(|change| match &mut change.action {
+        PlannedAction::Rejected { finding } => Some(finding),
+        _ => None,
+    });
+    for finding in rejections.chain(&mut plan.findings) {
+        redact_message(&mut finding.message);
+        redact_message(&mut finding.hint);
+    }
+}
+
 /// The message and the detail of a stored event without such values; `None` if it has none. Everybody reads events.
 pub fn redact_event(event: &Event) -> Option<(String, Option<EventDetail>)> {
     let detail = event.detail.as_ref().map(redact_detail);
@@ -90,10 +106,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::evaluation::plan::PlannedChange;
     use crate::kubernetes::object::ObjectRef;
     use crate::kubernetes::time::Timestamp;
     use crate::model::event::DriftDetail;
     use crate::model::report::{DriftOutcome, DriftedField};
+    use crate::text::finding::Finding;
 
     fn drifted(path: &str) -> DriftedField {
         DriftedField {
@@ -142,6 +160,21 @@ mod tests {
             assert_eq!(redact_event(&Event { message, detail, ..event }), None, "once");
         }
         assert_eq!(redact_event(&event_of("ConfigMap", "/data/colour")), None);
+    }
+
+    #[test]
+    fn messages_of_a_dry_run_lose_the_values_that_they_quote() {
+        let message = r#"Invalid value: {"a":"canary"}: field is immutable"#;
+        let finding = Finding::error("G406", message, "");
+        let rejected = PlannedAction::Rejected { finding: finding.clone() };
+        let rejected = PlannedChange::verified(ObjectRef::default(), rejected);
+        let unverified = PlannedChange::unverified(ObjectRef::default(), PlannedAction::Create, message);
+        let mut plan = ClusterPlan::from_changes(vec![rejected, unverified]);
+        plan.findings = vec![finding];
+        redact_plan(&mut plan);
+        let text = serde_json::to_string(&plan).unwrap();
+        assert_eq!(text.matches("Invalid value: …: field is immutable").count(), 3, "{text}");
+        assert!(!text.contains("canary"), "{text}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Heartbeats: renew a cluster's lease and mark its releases as reachable.
 
+use domain::api_message::redact_values;
 use domain::cluster::Connectivity;
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::{ClusterId, null_character};
@@ -32,7 +33,8 @@ impl Hub {
     pub async fn record_api_server_outage(&self, cluster: ClusterId, error: &str) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let mut effects = CommitEffects::default();
-        let mut error: String = error.chars().take(MAX_ERROR_LENGTH).collect();
+        // Before it is cut, so that no part of a value stays.
+        let mut error: String = redact_values(error).chars().take(MAX_ERROR_LENGTH).collect();
         null_character::replace(&mut error);
         let now = self.clock().now();
         if store::cluster::begin_api_server_outage(&mut tx, cluster, &error, now).await? {
