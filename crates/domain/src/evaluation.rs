@@ -11,4 +11,5 @@ pub mod guard;
 pub mod plan;
 pub mod possible_actions;
 pub mod render;
+pub mod report_redaction;
 pub mod secret_content;

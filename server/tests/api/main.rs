@@ -14,6 +14,7 @@ mod generated_input;
 mod groups;
 mod idempotency;
 mod identity_providers;
+mod identity_sessions;
 mod inputs;
 mod openapi;
 #[path = "../shared/openapi_document.rs"]
