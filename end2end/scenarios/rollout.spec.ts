@@ -30,7 +30,9 @@ test("f4b a rollout admits its waves one after the other, after approval or soak
   await canary.getByLabel("Clusters", { exact: true }).fill("us-east-1");
   const rest = page.getByRole("group", { name: "Wave 3: rest" });
   await rest.getByLabel("Requires approval").check();
-  await page.getByRole("group", { name: "Wave 2: early" }).getByLabel("Soak time").fill("");
+  const early = page.getByRole("group", { name: "Wave 2: early" });
+  await early.getByLabel("Soak time").fill("");
+  await early.getByLabel("Its result requires an approval").check();
   await expect(page.getByText("No findings")).toBeVisible();
   await canary.getByLabel("Soak time").press("Enter");
   await step(page, "Rollout");
@@ -41,6 +43,7 @@ test("f4b a rollout admits its waves one after the other, after approval or soak
   const side = page.getByRole("complementary", { name: "Publish" });
   await expect(side.getByRole("heading", { name: "3 waves" })).toBeVisible();
   await expect(side.getByRole("listitem").filter({ hasText: "canary" })).toContainText("us-east-1");
+  await expect(side.getByRole("listitem").filter({ hasText: "early" })).toContainText("result needs approval");
   await publish(page, "waves");
 
   const panel = page.getByRole("region", { name: "Rollout of r1" });
@@ -53,6 +56,9 @@ test("f4b a rollout admits its waves one after the other, after approval or soak
   await panel.getByRole("button", { name: "Resume" }).click();
   await panel.getByRole("button", { name: "Promote (skip soak)" }).click();
   await expect(row(page, "eu-west-1")).toContainText("Healthy");
+  await expect(panel).toContainText("Wave 2 of 3 (early) is operational; its result waits for approval.");
+  await panel.getByRole("button", { name: "Approve" }).click();
+  await expect(panel).toContainText("result approved by demo");
   await expect(panel).toContainText("Wave 3 of 3 (rest) waits for approval.");
   await expect(row(page, "eu-west-2"), "not approved yet").toContainText("Waiting for wave 3 of 3 (rest).");
   await panel.getByRole("button", { name: "Approve" }).click();

@@ -116,6 +116,28 @@ const LIMIT_FIELDS: [WaveFieldProps; 5] = [
     },
 ];
 
+/// The checkboxes of a wave.
+const APPROVAL_BOXES: [ApprovalBox; 2] = [
+    ApprovalBox {
+        key: "approval",
+        label: "Requires approval before it starts",
+        value_mut: |row| &mut row.approval,
+    },
+    ApprovalBox {
+        key: "approval_after",
+        label: "Its result requires an approval before the next wave starts",
+        value_mut: |row| &mut row.approval_after,
+    },
+];
+
+/// Properties of a checkbox of a wave.
+#[derive(Clone, Copy)]
+struct ApprovalBox {
+    key: &'static str,
+    label: &'static str,
+    value_mut: fn(&mut WaveForm) -> &mut String,
+}
+
 /// One wave of the form.
 #[derive(Clone, Copy)]
 struct WaveRow {
@@ -153,8 +175,6 @@ fn wave_fields(row: WaveRow) -> AnyView {
         };
         text_field(wrong, of, read, write)
     };
-    let needs_approval =
-        move || form.with(|form| form.waves.get(at).is_some_and(|row| row.approval == "yes"));
     let title = move || {
         let name =
             form.with(|form| form.waves.get(at).map(|row| row.name.trim().to_owned())).unwrap_or_default();
@@ -176,26 +196,39 @@ fn wave_fields(row: WaveRow) -> AnyView {
             </div>
             <div class="grid gap-x-3 gap-y-2 sm:grid-cols-2 xl:grid-cols-4">{TARGET_FIELDS.iter().map(field).collect_view()}</div>
             <div class="grid grid-cols-2 gap-x-3 gap-y-2 xl:grid-cols-4">{LIMIT_FIELDS.iter().map(field).collect_view()}</div>
-            <label class="choice">
-                <input
-                    class="checkbox"
-                    type="checkbox"
-                    name=format!("rollout[waves][{at}][approval]")
-                    value="yes"
-                    checked=untrack(needs_approval)
-                    prop:checked=needs_approval
-                    on:change=move |ev| {
-                        let value = if event_target_checked(&ev) { "yes" } else { "" };
-                        form.update(|form| {
-                            if let Some(row) = form.waves.get_mut(at) {
-                                row.approval = value.to_owned();
-                            }
-                        });
-                    }
-                />
-                "Requires approval before it starts"
-            </label>
+            {APPROVAL_BOXES.iter().map(|part| approval_box(form, at, part)).collect_view()}
         </div>
+    }
+    .into_any()
+}
+
+/// Whether something of the wave has to be approved.
+fn approval_box(form: RwSignal<RolloutForm>, at: usize, part: &ApprovalBox) -> AnyView {
+    let ApprovalBox { key, label, value_mut: of } = *part;
+    let is_on = move || {
+        let mut row = form.with(|form| form.waves.get(at).cloned().unwrap_or_default());
+        of(&mut row) == "yes"
+    };
+    view! {
+        <label class="choice">
+            <input
+                class="checkbox"
+                type="checkbox"
+                name=format!("rollout[waves][{at}][{key}]")
+                value="yes"
+                checked=untrack(is_on)
+                prop:checked=is_on
+                on:change=move |ev| {
+                    let value = if event_target_checked(&ev) { "yes" } else { "" };
+                    form.update(|form| {
+                        if let Some(row) = form.waves.get_mut(at) {
+                            *of(row) = value.to_owned();
+                        }
+                    });
+                }
+            />
+            {label}
+        </label>
     }
     .into_any()
 }

@@ -42,6 +42,8 @@ pub struct WaveForm {
     pub soak: String,
     /// `yes` if it needs approval.
     pub approval: String,
+    /// `yes` if its result needs approval.
+    pub approval_after: String,
 }
 
 impl WaveForm {
@@ -60,7 +62,8 @@ impl WaveForm {
             failures: amount(&wave.max_failures),
             deferred: amount(&wave.max_deferred),
             soak: wave.soak.as_ref().map(ToString::to_string).unwrap_or_default(),
-            approval: if wave.approval { "yes".to_owned() } else { String::new() },
+            approval: tick(wave.approval),
+            approval_after: tick(wave.approval_after),
         }
     }
 
@@ -98,6 +101,7 @@ impl WaveForm {
             max_deferred: parse_optional(&self.deferred),
             soak: parse_optional(&self.soak),
             approval: self.approval == "yes",
+            approval_after: self.approval_after == "yes",
         })
     }
 }
@@ -108,6 +112,11 @@ struct InvalidWaveField {
     key: &'static str,
     message: String,
     hint: &'static str,
+}
+
+/// The value of a checkbox.
+fn tick(is_on: bool) -> String {
+    if is_on { "yes".to_owned() } else { String::new() }
 }
 
 /// Parses a value; `None` if it is blank or invalid.
@@ -193,7 +202,7 @@ impl RolloutForm {
             from: window.from,
             to: window.to,
             offset: window.utc_offset,
-            approver: if strategy.approver.is_anyone() { String::new() } else { "yes".to_owned() },
+            approver: tick(!strategy.approver.is_anyone()),
         }
     }
 
@@ -266,6 +275,7 @@ fn field_path(path: &str, rows: &[usize]) -> String {
             "maxConcurrency" => "concurrency",
             "maxFailures" => "failures",
             "maxDeferred" => "deferred",
+            "approvalAfter" => "approval_after",
             "target" => "clusters",
             other => other,
         };
@@ -298,7 +308,7 @@ mod tests {
         let strategy: RolloutStrategy = serde_json::from_value(json!({
             "waves": [
                 { "name": "canary", "target": { "clusters": ["a", "b"], "selector": "ring=canary" }, "soak": "10m" },
-                { "name": "eu", "target": { "groups": ["eu"], "fieldSelector": "provider=aws" }, "maxClusters": "25%", "maxConcurrency": 2, "approval": true },
+                { "name": "eu", "target": { "groups": ["eu"], "fieldSelector": "provider=aws" }, "maxClusters": "25%", "maxConcurrency": 2, "approval": true, "approvalAfter": true },
                 { "name": "rest", "maxFailures": "ten", "maxDeferred": "10%" },
             ],
             "failAfter": "90s",

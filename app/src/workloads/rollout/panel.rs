@@ -28,6 +28,7 @@ pub fn WaveList(#[prop(into)] waves: Signal<Vec<WavePreview>>) -> impl IntoView 
                     <span class="name">{wave.name}</span>
                     {format!(" {}", pluralize(outlook.clusters, "cluster"))}
                     {wave.approval.then(|| view! { <span class="tag ml-2">"needs approval"</span> })}
+                    {wave.approval_after.then(|| view! { <span class="tag ml-2">"result needs approval"</span> })}
                 </p>
                 <p class="meta">{names}</p>
                 {(!rules.is_empty()).then(|| view! { <p class="meta">{rules.join(", ")}</p> })}
@@ -161,7 +162,9 @@ fn wave_item(rollout: &Rollout, at: usize, progress: &WaveProgress) -> impl Into
     let words: Vec<String> = there.clone().map(|(n, word, _)| format!("{n} {word}")).collect();
     let words = if words.is_empty() { "no clusters".to_owned() } else { words.join(", ") };
     let strip = there.map(|(n, _, hue)| view! { <i class=hue style=format!("flex-grow:{n}")></i> });
-    let by = progress.approved_by.as_ref().map(|by| format!(", approved by {by}")).unwrap_or_default();
+    let approvals = [("approved", &progress.approved_by), ("result approved", &progress.result_approved_by)];
+    let approvals = approvals.into_iter().filter_map(|(what, by)| Some((what, by.as_ref()?)));
+    let by: String = approvals.map(|(what, by)| format!(", {what} by {by}")).collect();
     let is_current = at == rollout.wave as usize && rollout.state.is_active();
     view! {
         <li aria-current=is_current.then_some("step")>
@@ -191,7 +194,9 @@ const fn state_style(state: &RolloutState) -> StatusStyle {
     let (icon, hue, loud) = match state {
         RolloutState::Running => ("progressing", "hue-progressing", "state-attention"),
         RolloutState::Soaking { .. } => ("healthy", "hue-healthy", "state-quiet"),
-        RolloutState::AwaitingApproval => ("blocked", "hue-drifted", "state-attention"),
+        RolloutState::AwaitingApproval | RolloutState::AwaitingResultApproval => {
+            ("blocked", "hue-drifted", "state-attention")
+        }
         RolloutState::AwaitingClusters { .. } => ("unknown", "hue-unknown", "state-attention"),
         RolloutState::Paused { .. } | RolloutState::Aborted { .. } => {
             ("suspended", "hue-paused", "state-attention")

@@ -18,7 +18,7 @@ pub enum RolloutCommand {
     Pause(RolloutArgs),
     /// Resume; clusters that fail now no longer count as failures
     Resume(RolloutArgs),
-    /// Approve the wave that waits for approval
+    /// Approve the wave that waits for approval, or its result
     Approve(RolloutArgs),
     /// Promote to the next wave: skip the rest of the soak time
     Promote(RolloutArgs),
@@ -127,7 +127,15 @@ fn waves_table(rollout: &Rollout, format: Format) -> Table {
     let mut head =
         vec!["WAVE", "STATE", "CLUSTERS", "WAITING", "IN PROGRESS", "OPERATIONAL", "OFFLINE", "FAILING"];
     if format == Format::Wide {
-        head.extend(["SILENT", "MAX DEFERRED", "SOAK", "OPENED", "DONE", "APPROVED BY"]);
+        head.extend([
+            "SILENT",
+            "MAX DEFERRED",
+            "SOAK",
+            "OPENED",
+            "DONE",
+            "APPROVED BY",
+            "RESULT APPROVED BY",
+        ]);
     }
     let mut table = Table::new(&head);
     for (at, (wave, progress)) in rollout.strategy.waves.iter().zip(&rollout.waves).enumerate() {
@@ -149,7 +157,8 @@ fn waves_table(rollout: &Rollout, format: Format) -> Table {
                 .text(wave.soak.as_ref().map(ToString::to_string).unwrap_or_default())
                 .text(age(progress.opened_at))
                 .text(age(progress.done_at))
-                .text(progress.approved_by.clone().unwrap_or_default());
+                .text(progress.approved_by.clone().unwrap_or_default())
+                .text(progress.result_approved_by.clone().unwrap_or_default());
         }
     }
     table

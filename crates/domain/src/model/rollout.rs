@@ -10,16 +10,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::kubernetes::id::WorkloadId;
 use crate::kubernetes::time::{Timestamp, format_duration};
-use crate::model::overrides::ClusterSelector;
 
 mod action;
 mod amount;
+mod approval;
 mod assign;
 mod check;
 mod event;
 #[cfg(test)]
 mod properties;
 mod reconcile;
+mod strategy;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -30,126 +31,8 @@ pub use assign::{WavePreview, assign_waves, preview_waves};
 pub use check::{MAX_WAVES, check, check_fleet};
 pub use event::{RolloutEvent, WavePosition};
 pub use reconcile::{Admission, RolloutStep, StateCount, WaveCounts};
+pub use strategy::{Approver, RolloutStrategy, Wave};
 pub use window::{RolloutWindow, Weekday};
-
-/// How a publish is delivered to its clusters. Without waves all clusters are updated at once.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default)]
-pub struct RolloutStrategy {
-    /// The waves, in order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub waves: Vec<Wave>,
-    /// How long a cluster may be failing before it counts as a failure; 1 minute by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fail_after: Option<TimeSpan>,
-    /// When clusters may be admitted; `None` for always.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub window: Option<RolloutWindow>,
-    /// Who may approve the waves that require it.
-    #[serde(skip_serializing_if = "Approver::is_anyone")]
-    pub approver: Approver,
-}
-
-/// Who may approve a wave, of those whose role allows it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-pub enum Approver {
-    /// Also the user who published the revision.
-    #[default]
-    Anyone,
-    /// Only another user than the one who published the revision (S2-5).
-    AnotherUser,
-}
-
-impl Approver {
-    /// Whether it is the default.
-    pub fn is_anyone(&self) -> bool {
-        *self == Self::Anyone
-    }
-}
-
-/// Default of [`RolloutStrategy::fail_after`], in milliseconds: longer than a restart takes.
-const DEFAULT_FAIL_AFTER_MILLIS: i64 = 60_000;
-
-/// Default of [`Wave::max_deferred`], except in the first of several waves: without that one, nothing is known yet about
-/// the revision.
-const DEFAULT_MAX_DEFERRED: CountOrPercent = CountOrPercent::Percent(20);
-
-impl RolloutStrategy {
-    /// Whether all clusters are updated at once.
-    pub fn is_at_once(&self) -> bool {
-        self.waves.is_empty()
-    }
-
-    /// How long a cluster may be failing before it counts as a failure, in milliseconds.
-    pub fn fail_after_millis(&self) -> i64 {
-        self.fail_after.as_ref().and_then(TimeSpan::millis).unwrap_or(DEFAULT_FAIL_AFTER_MILLIS)
-    }
-
-    /// Whether every field has its default.
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// Clusters that are updated together.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default)]
-pub struct Wave {
-    /// Its name, unique in the rollout.
-    pub name: String,
-    /// Its clusters, of those that the placement selects and no earlier wave contains; empty for all remaining ones.
-    #[serde(skip_serializing_if = "ClusterSelector::is_empty")]
-    pub target: ClusterSelector,
-    /// At most this many of them, in the order of the decision; a percentage is of all selected clusters, rounded up.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_clusters: Option<CountOrPercent>,
-    /// At most this many are updated at a time; a percentage is of the wave, rounded up. `None` for all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_concurrency: Option<CountOrPercent>,
-    /// With more failures than this the rollout is paused automatically; a percentage is of the wave, rounded down. 0 by
-    /// default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_failures: Option<CountOrPercent>,
-    /// With more deferred clusters than this the rollout waits; a percentage is of the wave, rounded down. By default 0 for
-    /// the first of several waves, else 20%.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_deferred: Option<CountOrPercent>,
-    /// How long every cluster of it has to stay operational before the next wave starts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub soak: Option<TimeSpan>,
-    /// Whether a person has to approve it before it starts.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub approval: bool,
-}
-
-impl Wave {
-    /// How many clusters of a wave of `clusters` may be updated at a time: at least one.
-    pub(crate) fn concurrency_limit(&self, clusters: u32) -> u32 {
-        self.max_concurrency
-            .as_ref()
-            .and_then(|most| most.round_up(clusters))
-            .map_or(u32::MAX, |most| most.max(1))
-    }
-
-    /// How many of `clusters` may fail.
-    pub(crate) fn failure_limit(&self, clusters: u32) -> u32 {
-        self.max_failures.as_ref().and_then(|most| most.round_down(clusters)).unwrap_or(0)
-    }
-
-    /// How many of `clusters` may be deferred.
-    pub(crate) fn deferral_limit(&self, clusters: u32, is_canary: bool) -> u32 {
-        let default = if is_canary { CountOrPercent::Count(0) } else { DEFAULT_MAX_DEFERRED };
-        self.max_deferred.as_ref().unwrap_or(&default).round_down(clusters).unwrap_or(0)
-    }
-
-    pub(crate) fn soak_millis(&self) -> i64 {
-        self.soak.as_ref().and_then(TimeSpan::millis).unwrap_or(0)
-    }
-}
 
 /// The state of a rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,6 +48,8 @@ pub enum RolloutState {
     },
     /// The current wave waits for an approval.
     AwaitingApproval,
+    /// The current wave is operational, its soak time has passed, and its result waits for an approval.
+    AwaitingResultApproval,
     /// More clusters of the current wave are deferred than it allows. It continues when enough of them report, or when a
     /// person promotes it.
     #[serde(rename_all = "camelCase")]
@@ -202,6 +87,7 @@ impl RolloutState {
             Self::Running => "Running",
             Self::Soaking { .. } => "Soaking",
             Self::AwaitingApproval => "Awaiting approval",
+            Self::AwaitingResultApproval => "Awaiting approval of the result",
             Self::AwaitingClusters { .. } => "Awaiting clusters",
             Self::Paused { .. } => "Paused",
             Self::AutoPaused { .. } => "Paused automatically",
@@ -218,7 +104,13 @@ impl RolloutState {
 
     /// Whether it continues only after an action of a person.
     pub const fn is_awaiting_action(&self) -> bool {
-        matches!(self, Self::AwaitingApproval | Self::Paused { .. } | Self::AutoPaused { .. })
+        matches!(
+            self,
+            Self::AwaitingApproval
+                | Self::AwaitingResultApproval
+                | Self::Paused { .. }
+                | Self::AutoPaused { .. }
+        )
     }
 
     /// Whether a person should look at it: it waits for an action, or for clusters that may never return.
@@ -264,6 +156,15 @@ pub struct WaveProgress {
     /// Who approved it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
+    /// When it was approved; absent if that was before it was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved_at: Option<Timestamp>,
+    /// Who approved its result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_approved_by: Option<String>,
+    /// When its result was approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_approved_at: Option<Timestamp>,
     /// Who skipped the rest of its soak time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promoted_by: Option<String>,
@@ -384,16 +285,14 @@ impl Rollout {
                 format_duration(until.millis_since(now))
             ),
             RolloutState::Soaking { .. } => format!("The soak time of {wave} has passed."),
-            RolloutState::AwaitingApproval => match self.strategy.approver {
-                Approver::Anyone => format!("{} waits for approval.", capitalize(&wave)),
-                Approver::AnotherUser => {
-                    let by = match self.published_by.as_str() {
-                        "" => "another user".to_owned(),
-                        by => format!("a user other than {by}"),
-                    };
-                    format!("{} waits for the approval of {by}.", capitalize(&wave))
-                }
-            },
+            RolloutState::AwaitingApproval => {
+                format!("{} waits for {}.", capitalize(&wave), self.describe_required_approval())
+            }
+            RolloutState::AwaitingResultApproval => format!(
+                "{} is operational; its result waits for {}.",
+                capitalize(&wave),
+                self.describe_required_approval()
+            ),
             RolloutState::AwaitingClusters { deferred, limit } => format!(
                 "{} waits: {} Promote it to continue without them.",
                 capitalize(&wave),

@@ -183,6 +183,11 @@ pub fn rollout_cause(rollout: &Rollout) -> Option<IncidentCause> {
             format!("{wave} waits for an approval."),
             "Approve the wave, or abort the rollout: flotilla rollout approve, or flotilla rollout abort.",
         ),
+        RolloutState::AwaitingResultApproval => (
+            "AwaitingResultApproval",
+            format!("{wave} is operational, and its result waits for an approval."),
+            "Approve the result, or abort the rollout: flotilla rollout approve, or flotilla rollout abort.",
+        ),
         RolloutState::AwaitingClusters { deferred, limit } => (
             "AwaitingClusters",
             format!("{wave} waits for clusters: {deferred} are deferred, and it allows {limit}."),

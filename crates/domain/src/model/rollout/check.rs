@@ -32,10 +32,10 @@ pub fn check(strategy: &RolloutStrategy) -> Vec<Finding> {
         let message = "The rollout has settings but no wave, so every cluster would be updated at once.";
         findings.push(g511(message, "Add a wave, or remove the rollout.").with_path("/rollout/waves"));
     }
-    if strategy.approver == Approver::AnotherUser && !strategy.waves.iter().any(|wave| wave.approval) {
+    if strategy.approver == Approver::AnotherUser && !strategy.waves.iter().any(Wave::requires_approval) {
         let message =
             "The rollout requires the approval of another user, but no wave of it requires an approval.";
-        let hint = "Set approval on a wave, or remove approver.";
+        let hint = "Set approval or approvalAfter on a wave, or remove approver.";
         findings.push(g511(message, hint).with_path("/rollout/approver"));
     }
     findings.extend(

@@ -77,7 +77,10 @@ impl RolloutEvent {
         match self {
             Self::StateChanged { to: RolloutState::AutoPaused { .. }, .. } => Severity::Error,
             Self::StateChanged {
-                to: RolloutState::AwaitingApproval | RolloutState::AwaitingClusters { .. },
+                to:
+                    RolloutState::AwaitingApproval
+                    | RolloutState::AwaitingResultApproval
+                    | RolloutState::AwaitingClusters { .. },
                 ..
             }
             | Self::ActionTaken { action: RolloutAction::Abort, .. } => Severity::Warning,
@@ -97,6 +100,9 @@ impl RolloutEvent {
                         format!("{rollout}: {wave} is operational and soaks for {time}.")
                     }
                     RolloutState::AwaitingApproval => format!("{rollout}: {wave} waits for approval."),
+                    RolloutState::AwaitingResultApproval => {
+                        format!("{rollout}: {wave} is operational; its result waits for approval.")
+                    }
                     RolloutState::AwaitingClusters { deferred, limit } => {
                         format!(
                             "{rollout}: {wave} waits. {}",

@@ -146,6 +146,7 @@ impl Rollout {
                 return step;
             }
             RolloutState::AwaitingApproval
+            | RolloutState::AwaitingResultApproval
             | RolloutState::AwaitingClusters { .. }
             | RolloutState::Running
             | RolloutState::Soaking { .. } => {}
@@ -196,6 +197,8 @@ impl Rollout {
             let (Some(wave), Some(tally)) = (self.strategy.waves.get(at), tallies.get(at)) else { return };
             if let Some(blocked) = self.find_blocking_state(at, tally) {
                 self.waves[at].operational_at = None;
+                // An approval is of the result that was there.
+                (self.waves[at].result_approved_by, self.waves[at].result_approved_at) = (None, None);
                 self.set_state(blocked, now);
                 return;
             }
@@ -203,9 +206,13 @@ impl Rollout {
                 self.set_state(RolloutState::Soaking { until }, now);
                 return;
             }
-            if tally.late > 0 {
+            if tally.late > 0 && self.state != RolloutState::AwaitingResultApproval {
                 // They may have stopped reporting: wait for a heartbeat, or until they are offline. The soak time has passed.
                 self.set_state(RolloutState::Running, now);
+                return;
+            }
+            if wave.approval_after && self.waves[at].result_approved_by.is_none() {
+                self.set_state(RolloutState::AwaitingResultApproval, now);
                 return;
             }
             self.waves[at].done_at = Some(now);
@@ -260,7 +267,12 @@ impl Rollout {
                 let limit = wave.concurrency_limit(tally.total());
                 limit.saturating_sub(tally.in_transition + tally.recently_failing).min(tally.gated)
             }
-            (RolloutState::AwaitingApproval | RolloutState::AwaitingClusters { .. }, ..) => 0,
+            (
+                RolloutState::AwaitingApproval
+                | RolloutState::AwaitingResultApproval
+                | RolloutState::AwaitingClusters { .. },
+                ..,
+            ) => 0,
             _ => return,
         };
         let earlier = tallies.iter().take(at).any(|tally| tally.gated > 0);

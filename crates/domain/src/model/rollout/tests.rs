@@ -11,6 +11,7 @@ use crate::model::placement::ClusterGroup;
 use crate::model::release::ReleaseState;
 use crate::text::finding::Finding;
 
+mod approvals;
 mod silence;
 
 const NOW: Timestamp = Timestamp::from_millis(1_000_000_000_000);
