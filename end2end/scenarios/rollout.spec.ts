@@ -117,3 +117,28 @@ test("g511 without script a rollout is a plain form, and a wave without clusters
   await expect(page.getByRole("group", { name: "Wave 1", exact: true }).getByLabel("Name", { exact: true }), "an empty row for a new wave").toHaveValue("");
   await context.close();
 });
+
+test("s2_5 a publish without waves waits for another user than its publisher if the project requires it", async ({ page, faults }) => {
+  await open(page, "/settings?tab=project");
+  await page.getByLabel("Approval of publishes").selectOption({ label: "Required, by another user than the publisher" });
+  await page.getByRole("button", { name: "Save project" }).click();
+  await expect(page.getByLabel("Approval of publishes")).toHaveValue("anotherUser");
+  await accessible(page, "the settings of the project");
+  await draftForThree(page, "gate", YAML);
+  await toStep(page, "Review");
+  const side = page.getByRole("complementary", { name: "Publish" });
+  await expect(side.getByRole("listitem").filter({ hasText: "needs approval" })).toContainText("all");
+  await publish(page, "gate");
+  const panel = page.getByRole("region", { name: "Rollout of r1" });
+  await expect(panel).toContainText("Wave 1 of 1 (all) waits for the approval of a user other than demo.");
+  await expect(row(page, "eu-west-1")).toContainText("Waiting for wave 1 of 1 (all).");
+  faults.expect(/status of 409|status 409/);
+  await panel.getByRole("button", { name: "Approve" }).click();
+  await expect(panel).toContainText("requires the approval of another user");
+
+  await open(page, "/settings?tab=project");
+  await page.getByLabel("Approval of publishes").selectOption({ label: "Not required" });
+  await page.getByRole("button", { name: "Save project" }).click();
+  await expect(page.getByLabel("Approval of publishes")).toHaveValue("none");
+  await remove(page, "gate");
+});

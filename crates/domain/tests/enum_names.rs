@@ -6,6 +6,7 @@ use domain::finding::Severity;
 use domain::health::HealthStatus;
 use domain::join::{ClusterConditionType, RegistrationState};
 use domain::placement::{FactKey, ScoreName};
+use domain::project::PublishApproval;
 use domain::release::stage::StageReason;
 use domain::release::{Gate, Reason, ReleaseState, StageName, StageState, SyncStatus};
 use domain::rollout::{RolloutAction, Weekday};
@@ -35,6 +36,7 @@ fn every_name_is_the_name_in_json() {
     assert_names_as_in_json(Gate::as_str);
     assert_names_as_in_json(ReleaseState::as_str);
     assert_names_as_in_json(RolloutAction::as_str);
+    assert_names_as_in_json(PublishApproval::as_str);
     assert_names_as_in_json(Weekday::as_str);
     assert_names_as_in_json(Intent::as_str);
     assert_names_as_in_json(SearchKind::as_str);

@@ -73,6 +73,11 @@ impl Hub {
         let subject = EventSubject::workload(workload.id, name);
         let event = NewEvent::from_detail(detail, &actor.name, subject, now);
         let mut effects = CommitEffects::with_event(event).with_response(actor, 200, &rollout);
+        if verb == RolloutAction::Approve {
+            // Removals may have waited for it.
+            store::queue::PLACER.mark(&mut tx, &[workload.id], now).await?;
+            effects.wake_placer = true;
+        }
         effects.dirty_rollouts.insert(workload.id);
         self.commit(tx, effects).await?;
         Ok(rollout)

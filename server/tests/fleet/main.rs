@@ -59,6 +59,7 @@ mod openapi_conformance;
 mod openapi_document;
 mod override_facts;
 mod project_locks;
+mod publish_approvals;
 mod raw_archive;
 mod real_charts;
 mod real_clusters;

@@ -242,6 +242,7 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "*.channel",
             "*.object_key",
             "*.snoozed_by",
+            "*.publish_approval",
         ],
     ),
     (

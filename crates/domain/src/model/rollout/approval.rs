@@ -11,6 +11,11 @@ impl Rollout {
         matches!(self.state, RolloutState::AwaitingApproval | RolloutState::AwaitingResultApproval)
     }
 
+    /// Whether its first wave waits for an approval, or has got one.
+    pub fn is_approved(&self) -> bool {
+        self.waves.first().is_some_and(|wave| wave.approved_by.is_some())
+    }
+
     /// Whose approval is required: `approval`, or `the approval of a user other than ann`.
     pub(super) fn describe_required_approval(&self) -> String {
         match (self.strategy.approver, self.published_by.as_str()) {

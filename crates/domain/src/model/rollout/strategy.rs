@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CountOrPercent, RolloutWindow, TimeSpan};
 use crate::model::overrides::ClusterSelector;
+use crate::model::project::PublishApproval;
 
 /// How a publish is delivered to its clusters. Without waves all clusters are updated at once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +60,25 @@ impl RolloutStrategy {
     /// How long a cluster may be failing before it counts as a failure, in milliseconds.
     pub fn fail_after_millis(&self) -> i64 {
         self.fail_after.as_ref().and_then(TimeSpan::millis).unwrap_or(DEFAULT_FAIL_AFTER_MILLIS)
+    }
+
+    /// Adds the approval that the project requires of every publish, whatever a workload sets: of the first wave, which has all
+    /// clusters if there was none. Such a wave does not wait for clusters that fail or are deferred, as without waves.
+    pub fn require_approval(&mut self, required: PublishApproval) {
+        if required == PublishApproval::None {
+            return;
+        }
+        if self.waves.is_empty() {
+            let all = || Some(CountOrPercent::Percent(100));
+            let (max_failures, max_deferred) = (all(), all());
+            self.waves = vec![Wave { name: "all".to_owned(), max_failures, max_deferred, ..Wave::default() }];
+        }
+        if let Some(first) = self.waves.first_mut() {
+            first.approval = true;
+        }
+        if required == PublishApproval::AnotherUser {
+            self.approver = Approver::AnotherUser;
+        }
     }
 
     /// Whether every field has its default.
