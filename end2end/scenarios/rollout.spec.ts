@@ -75,6 +75,7 @@ test("p29 a failing canary stops the rollout, and aborting it leaves the other c
   await page.getByText("Schedule, approver and failure timeout").click();
   await page.getByLabel("Failure timeout").fill("2s");
   await toStep(page, "Review");
+  await expect(page.getByRole("complementary", { name: "Publish" })).toContainText("If more clusters fail than a wave allows, the rollout pauses.");
   await publish(page, "bird");
   const panel = page.getByRole("region", { name: "Rollout of r1" });
   await expect(panel).toContainText("1 of 1 cluster fails in wave canary; the limit is 0.");
@@ -98,6 +99,31 @@ test("p29 a failing canary stops the rollout, and aborting it leaves the other c
   await open(page, "/workloads/bird?tab=history");
   await expect(row(page, "r1").first(), "the clusters that the abort left out").toContainText("2 of 3 failed");
   await remove(page, "bird");
+});
+
+test("f4b a failing canary is rolled back to the revision that it had", async ({ page }) => {
+  await draftForThree(page, "back", YAML);
+  await toStep(page, "Review");
+  await publish(page, "back");
+  await expect(row(page, "us-east-1")).toContainText("Healthy");
+  await open(page, "/workloads/back/edit/source");
+  await page.getByLabel("Image", { exact: true }).fill("registry.example.com/does-not-exist:9");
+  await toStep(page, "Rollout");
+  await page.getByRole("button", { name: "Canary first" }).click();
+  await page.getByText("Schedule, approver and failure timeout").click();
+  await page.getByLabel("Failure timeout").fill("2s");
+  await page.getByLabel("On failure").selectOption({ label: "Roll back the wave" });
+  await toStep(page, "Review");
+  await expect(page.getByRole("complementary", { name: "Publish" })).toContainText("that wave and those after it are rolled back");
+  await publish(page, "back");
+  const panel = page.getByRole("region", { name: "Rollout of r2" });
+  await expect(panel).toContainText("Rolled back wave 1 of 3 (canary): 1 of 1 cluster fails in wave canary; the limit is 0.");
+  await expect(panel).toContainText("1 rolled back");
+  await expect(panel.getByRole("link", { name: "Publish r2 again" })).toBeVisible();
+  await accessible(page, "a rollout that was rolled back");
+  await open(page, "/workloads/back?tab=events");
+  await expect(page.getByRole("main")).toContainText("the rollout was rolled back");
+  await remove(page, "back");
 });
 
 test("g511 without script a rollout is a plain form, and a wave without clusters is reported in the review", async ({ browser, demo, signedIn }) => {

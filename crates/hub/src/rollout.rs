@@ -122,9 +122,9 @@ impl Hub {
         Ok(rollout)
     }
 
-    /// Supersedes the active rollout after a newer publish or an unpublish: no further cluster is admitted.
+    /// Supersedes the active rollout, or one that was rolled back, after a newer publish or an unpublish: no further cluster is admitted.
     pub(crate) async fn supersede_rollout(&self, tx: &mut Tx, workload: WorkloadId) -> Result<(), Error> {
-        if let Some(mut rollout) = store::rollout::get_active(tx, workload).await? {
+        if let Some(mut rollout) = store::rollout::get_open(tx, workload).await? {
             rollout.supersede(self.clock().now());
             store::rollout::update(tx, &rollout).await?;
         }

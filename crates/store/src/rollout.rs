@@ -42,10 +42,9 @@ pub async fn update(tx: &mut Tx, rollout: &Rollout) -> Result<bool, Error> {
     Ok(changed == 1)
 }
 
-/// A rollout that waits for a person, or has silent clusters, may open an incident of its workload.
+/// A rollout that waits for a person, is rolled back, or has silent clusters may open an incident of its workload.
 fn note_cause(tx: &mut Tx, rollout: &Rollout) {
-    let may_open = rollout.state.needs_attention() || rollout.count_silent() > 0;
-    tx.note_cause(rollout.workload, may_open, rollout.since);
+    tx.note_cause(rollout.workload, rollout.may_open_incident(), rollout.since);
 }
 
 const SELECT: &str = "SELECT workload_id, body FROM rollout WHERE workload_id = $1";
@@ -56,15 +55,18 @@ pub async fn get(tx: &mut Tx, workload: WorkloadId, revision: u32) -> Result<Opt
     decode_row(statement.push_locking_clause(tx).fetch_optional(tx).await?, "rollout", read)
 }
 
-/// The active rollout of a workload, locked until the transaction ends.
-pub async fn get_active(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Rollout>, Error> {
-    let statement = sql(SELECT).push(" AND active = 1").bind_text(workload);
+/// One that is active, or was rolled back and is not replaced yet.
+const IS_OPEN: &str = " AND (active = 1 OR needs_attention = 1)";
+
+/// The active rollout of a workload, or the one that was rolled back and is not replaced yet, locked until the transaction ends.
+pub async fn get_open(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Rollout>, Error> {
+    let statement = sql(SELECT).push(IS_OPEN).bind_text(workload);
     decode_row(statement.push_locking_clause(tx).fetch_optional(tx).await?, "rollout", read)
 }
 
-/// The active rollout of a workload, for its incidents. Nothing is locked: a change that is committed later is a mark of its own.
-pub async fn find_active(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Rollout>, Error> {
-    let statement = sql(SELECT).push(" AND active = 1").bind_text(workload);
+/// The same for its incidents. Nothing is locked: a change that is committed later is a mark of its own.
+pub async fn find_open(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Rollout>, Error> {
+    let statement = sql(SELECT).push(IS_OPEN).bind_text(workload);
     decode_row(statement.fetch_optional(tx).await?, "rollout", read)
 }
 
@@ -130,7 +132,12 @@ pub async fn count_waves(
     }
     let mut waves = vec![WaveCounts::default(); rollout.waves.len()];
     for (wave, gate, state, count) in counted {
-        waves[wave].add(gate == Gate::Closed, state, &count);
+        if gate == Gate::Aborted {
+            // In a rollout that is not over, only a rollback does that.
+            waves[wave].rolled_back += count.count;
+        } else {
+            waves[wave].add(gate == Gate::Closed, state, &count);
+        }
     }
     Ok(waves)
 }
@@ -195,4 +202,39 @@ pub async fn list_gated(
         ids.extend(decode_rows(&select("=", most).fetch_all(tx).await?, "release", id)?);
     }
     release::get_many(tx, &ids).await
+}
+
+/// Releases that a rollback of the waves from `first_wave` on has to roll back, at most `limit`: those that got the revision, and had
+/// another one before. They are locked until the transaction ends.
+pub async fn list_to_roll_back(
+    tx: &mut Tx,
+    rollout: &Rollout,
+    first_wave: u32,
+    limit: u32,
+) -> Result<Vec<Release>, Error> {
+    let rows = sql(
+        "SELECT r.id FROM release r WHERE r.workload_id = $1 AND r.revision = $2 AND r.released_revision = $2 \
+         AND r.gate = 'Open' AND r.desired IS NOT NULL AND r.wave >= $3 AND r.rollback_bundle IS NOT NULL \
+         ORDER BY r.wave, r.cluster_name LIMIT $4",
+    )
+    .bind_text(rollout.workload)
+    .bind(i64::from(rollout.revision))
+    .bind(i64::from(first_wave))
+    .bind(i64::from(limit))
+    .fetch_all(tx)
+    .await?;
+    let ids = decode_rows(&rows, "release", |row| row.parse::<ReleaseId>("id"))?;
+    release::get_many(tx, &ids).await
+}
+
+/// Number of releases of the waves from `first_wave` on that were rolled back, and whose clusters have not reported the bundle of before
+/// as applied yet.
+pub async fn count_rolling_back(tx: &mut Tx, rollout: &Rollout, first_wave: u32) -> Result<i64, Error> {
+    sql("SELECT COUNT(*) FROM release WHERE workload_id = $1 AND revision = $2 AND gate = 'Aborted' AND wave >= $3 \
+         AND rollback_bundle IS NOT NULL AND released = rollback_bundle AND (applied IS NULL OR applied <> released)")
+    .bind_text(rollout.workload)
+    .bind(i64::from(rollout.revision))
+    .bind(i64::from(first_wave))
+    .fetch_number(tx)
+    .await
 }

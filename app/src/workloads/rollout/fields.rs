@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::rollout::{MAX_WAVES, Weekday};
+use domain::rollout::{MAX_WAVES, OnFailure, Weekday};
 use leptos::prelude::*;
 
 use super::form::{RolloutForm, WaveForm};
@@ -298,6 +298,46 @@ fn approver_field(form: RwSignal<RolloutForm>) -> AnyView {
     .into_any()
 }
 
+/// What happens when more clusters fail than a wave allows.
+fn on_failure_field(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> AnyView {
+    // The default is the empty value, so that an unchanged form is blank.
+    let value = |one: OnFailure| if one.is_pause() { "" } else { one.as_str() };
+    let selected = untrack(move || form.with(|form| form.on_failure.clone()));
+    let option = |one: OnFailure| {
+        let label = match one {
+            OnFailure::Pause => "Pause",
+            OnFailure::RollbackWave => "Roll back the wave",
+            OnFailure::RollbackAll => "Roll back every wave",
+            OnFailure::Continue => "Continue",
+        };
+        view! {
+            <option value=value(one) selected=value(one) == selected>
+                {label}
+            </option>
+        }
+    };
+    let options = OnFailure::ALL.iter().copied().map(option).collect_view();
+    let help =
+        "With more failures than a wave allows. Clusters that had no revision before keep the new one.";
+    view! {
+        <div class="field">
+            <label class="field-label" for="on-failure">
+                "On failure"
+            </label>
+            <select
+                class="select"
+                id="on-failure"
+                name="rollout[on_failure]"
+                on:change=move |ev| form.update(|form| form.on_failure = event_target_value(&ev))
+            >
+                {options}
+            </select>
+            <p class="field-help">{finding_or_help(wrong, "/rollout/on_failure".to_owned(), help)}</p>
+        </div>
+    }
+    .into_any()
+}
+
 /// The window, the approver and the failure timeout.
 pub fn schedule_fields(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> AnyView {
     let text = move |key: &'static str, label, placeholder, help, of: fn(&mut RolloutForm) -> &mut String| {
@@ -315,7 +355,9 @@ pub fn schedule_fields(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> Any
     };
     let open = untrack(move || {
         form.with(|form| {
-            [&form.from, &form.fail_after, &form.approver].iter().any(|text| !text.is_empty())
+            [&form.from, &form.fail_after, &form.approver, &form.on_failure]
+                .iter()
+                .any(|text| !text.is_empty())
                 || !form.days.is_empty()
         })
     });
@@ -362,6 +404,7 @@ pub fn schedule_fields(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> Any
                     {text("offset", "Ahead of UTC", "+00:00", "Such as +01:00.", |form| &mut form.offset)}
                     {text("fail_after", "Failure timeout", "1m", "How long a cluster may fail.", |form| &mut form.fail_after)}
                 </div>
+                {on_failure_field(form, wrong)}
                 {approver_field(form)}
             </div>
         </details>

@@ -10,7 +10,7 @@ use domain::labels::LabelSelector;
 use domain::overrides::ClusterSelector;
 use domain::placement::{FACTS_HINT, FactSelector};
 use domain::rollout::{
-    Approver, CountOrPercent, RolloutStrategy, RolloutWindow, TimeSpan, Wave, Weekday, check,
+    Approver, CountOrPercent, OnFailure, RolloutStrategy, RolloutWindow, TimeSpan, Wave, Weekday, check,
 };
 use serde::{Deserialize, Serialize};
 
@@ -154,6 +154,8 @@ pub struct RolloutForm {
     pub offset: String,
     /// `yes` if the user who publishes may not approve.
     pub approver: String,
+    /// What happens when more clusters fail than a wave allows: the name of an [`OnFailure`], or empty for the default.
+    pub on_failure: String,
 }
 
 /// Waves to start from.
@@ -203,6 +205,10 @@ impl RolloutForm {
             to: window.to,
             offset: window.utc_offset,
             approver: tick(!strategy.approver.is_anyone()),
+            on_failure: match strategy.on_failure {
+                OnFailure::Pause => String::new(),
+                other => other.as_str().to_owned(),
+            },
         }
     }
 
@@ -242,7 +248,9 @@ impl RolloutForm {
         });
         let fail_after: Option<TimeSpan> = parse_optional(&self.fail_after);
         let approver = if self.approver == "yes" { Approver::AnotherUser } else { Approver::Anyone };
-        let strategy = RolloutStrategy { waves, fail_after, window, approver };
+        let on_failure = OnFailure::ALL.iter().copied().find(|one| one.as_str() == self.on_failure);
+        let on_failure = on_failure.unwrap_or_default();
+        let strategy = RolloutStrategy { waves, fail_after, window, on_failure, approver };
         if wrong.is_empty() { Ok((strategy, rows)) } else { Err(wrong) }
     }
 
@@ -283,6 +291,7 @@ fn field_path(path: &str, rows: &[usize]) -> String {
     }
     let part = match rest {
         "failAfter" => "fail_after",
+        "onFailure" => "on_failure",
         "window/from" => "from",
         "window/to" => "to",
         "window/utcOffset" => "offset",
@@ -314,6 +323,7 @@ mod tests {
             "failAfter": "90s",
             "window": { "days": ["mon", "fri"], "from": "22:00", "to": "04:00", "utcOffset": "+01:00" },
             "approver": "anotherUser",
+            "onFailure": "rollbackWave",
         }))
         .unwrap();
         let (read, rows) = RolloutForm::from_strategy(&strategy).parse().unwrap();

@@ -83,7 +83,7 @@ fn rollout_panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
     let refusal = needed.map(use_refusal);
     let refusal = move || refusal?.get().map(|refusal| view! { <Refusal refusal=refusal /> });
     let is_abortable = verbs.contains(&RolloutAction::Abort);
-    let ended = matches!(rollout.state, RolloutState::Aborted { .. });
+    let ended = rollout.state.is_given_up();
     let buttons = verbs.into_iter().filter(|verb| *verb != RolloutAction::Abort).map(|verb| {
         let is_refused = use_refusal(required_action(verb));
         view! {
@@ -144,7 +144,8 @@ fn rollout_panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
 }
 
 fn wave_item(rollout: &Rollout, at: usize, progress: &WaveProgress) -> impl IntoView + use<> {
-    let gated = if matches!(rollout.state, RolloutState::Aborted { .. }) { "not started" } else { "waiting" };
+    let is_over = rollout.state.is_given_up() || matches!(rollout.state, RolloutState::RollingBack { .. });
+    let gated = if is_over { "not started" } else { "waiting" };
     let parts = [
         (progress.failing - progress.silent.min(progress.failing), "failing", "hue-degraded"),
         (progress.silent, "offline since the update", "hue-degraded"),
@@ -155,6 +156,7 @@ fn wave_item(rollout: &Rollout, at: usize, progress: &WaveProgress) -> impl Into
         ),
         (progress.drifted, "drifted", "hue-drifted"),
         (progress.deferred, "deferred", "hue-unknown"),
+        (progress.rolled_back, "rolled back", "hue-paused"),
         (progress.operational, "operational", "hue-healthy"),
         (progress.gated, gated, "strip-waiting"),
     ];
@@ -201,7 +203,9 @@ const fn state_style(state: &RolloutState) -> StatusStyle {
         RolloutState::Paused { .. } | RolloutState::Aborted { .. } => {
             ("suspended", "hue-paused", "state-attention")
         }
-        RolloutState::AutoPaused { .. } => ("failed", "hue-degraded", "state-broken"),
+        RolloutState::AutoPaused { .. }
+        | RolloutState::RollingBack { .. }
+        | RolloutState::RolledBack { .. } => ("failed", "hue-degraded", "state-broken"),
         RolloutState::Completed | RolloutState::Superseded => ("removed", "hue-unknown", "state-quiet"),
     };
     StatusStyle { icon, hue, emphasis: loud }

@@ -179,6 +179,7 @@ fn format_header(plan: &Plan) -> String {
     let waves: Vec<String> = plan.waves.iter().map(wave).collect();
     if !waves.is_empty() {
         text.push_str(&format!("\nIn waves: {}.", sanitize(&waves.join(" → "))));
+        text.push_str(&format!("\n{}", plan.on_failure.description()));
     }
     text
 }

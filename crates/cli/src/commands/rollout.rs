@@ -129,6 +129,7 @@ fn waves_table(rollout: &Rollout, format: Format) -> Table {
     if format == Format::Wide {
         head.extend([
             "SILENT",
+            "ROLLED BACK",
             "MAX DEFERRED",
             "SOAK",
             "OPENED",
@@ -153,6 +154,7 @@ fn waves_table(rollout: &Rollout, format: Format) -> Table {
             let age =
                 |at: Option<domain::Timestamp>| at.map(|at| clock::format_age(at, now)).unwrap_or_default();
             row.text(progress.silent.to_string())
+                .text(progress.rolled_back.to_string())
                 .text(wave.max_deferred.as_ref().map(ToString::to_string).unwrap_or_default())
                 .text(wave.soak.as_ref().map(ToString::to_string).unwrap_or_default())
                 .text(age(progress.opened_at))

@@ -38,7 +38,7 @@ pub use row::ReleaseRow;
 pub use stage::{Stage, StageName, StageState, Stages};
 pub use state::ReleaseState;
 pub use tombstone::Tombstone;
-pub use transition::{DesiredRevision, ReleaseSpec, RenderOutcome, ReportRejected};
+pub use transition::{DesiredRevision, ReleaseSpec, RenderOutcome, ReportRejected, RollbackTarget};
 pub use view::ReleaseView;
 
 /// Whether the objects on the cluster match the desired ones: the first axis.
@@ -85,7 +85,7 @@ pub enum Gate {
     Open,
     /// The rollout has not admitted the wave of the cluster yet.
     Closed,
-    /// The rollout was aborted: the cluster keeps its released bundle until the next publish.
+    /// The rollout was aborted or rolled back: the cluster keeps its released bundle until the next publish.
     Aborted,
 }
 
@@ -169,6 +169,10 @@ pub struct Release {
     /// Digest of the bundle that the cluster reported as completely applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     applied: Option<Digest>,
+    /// What the cluster might apply before its rollout admitted it to `released_revision`; `None` without waves, if that was nothing, or if
+    /// the bundle is the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rollback: Option<RollbackTarget>,
     /// Revision number of `applied`: the latest one with that bundle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     applied_revision: Option<u32>,

@@ -20,6 +20,7 @@ mod event;
 #[cfg(test)]
 mod properties;
 mod reconcile;
+mod rollback;
 mod strategy;
 #[cfg(test)]
 mod tests;
@@ -31,7 +32,7 @@ pub use assign::{WavePreview, assign_waves, preview_waves};
 pub use check::{MAX_WAVES, check, check_fleet};
 pub use event::{RolloutEvent, WavePosition};
 pub use reconcile::{Admission, RolloutStep, StateCount, WaveCounts};
-pub use strategy::{Approver, RolloutStrategy, Wave};
+pub use strategy::{Approver, OnFailure, RolloutStrategy, Wave};
 pub use window::{RolloutWindow, Weekday};
 
 /// The state of a rollout.
@@ -69,6 +70,22 @@ pub enum RolloutState {
         /// Why, as a sentence for people.
         message: String,
     },
+    /// More clusters failed than a wave allows, and clusters get back the revision that they had before.
+    #[serde(rename_all = "camelCase")]
+    RollingBack {
+        /// Why, as a sentence for people.
+        message: String,
+        /// Index of the first wave that is rolled back, from 0; the current one is the last.
+        first_wave: u32,
+    },
+    /// The clusters have the revision of before again: all of them have reported that.
+    #[serde(rename_all = "camelCase")]
+    RolledBack {
+        /// Why, as a sentence for people.
+        message: String,
+        /// Index of the first wave that was rolled back, from 0.
+        first_wave: u32,
+    },
     /// Every wave is complete.
     Completed,
     /// A person aborted it: gated clusters keep their released revision.
@@ -91,6 +108,8 @@ impl RolloutState {
             Self::AwaitingClusters { .. } => "Awaiting clusters",
             Self::Paused { .. } => "Paused",
             Self::AutoPaused { .. } => "Paused automatically",
+            Self::RollingBack { .. } => "Rolling back",
+            Self::RolledBack { .. } => "Rolled back",
             Self::Completed => "Completed",
             Self::Aborted { .. } => "Aborted",
             Self::Superseded => "Superseded",
@@ -99,7 +118,7 @@ impl RolloutState {
 
     /// Whether it can still continue.
     pub const fn is_active(&self) -> bool {
-        !matches!(self, Self::Completed | Self::Aborted { .. } | Self::Superseded)
+        !matches!(self, Self::Completed | Self::RolledBack { .. } | Self::Aborted { .. } | Self::Superseded)
     }
 
     /// Whether it continues only after an action of a person.
@@ -113,9 +132,14 @@ impl RolloutState {
         )
     }
 
-    /// Whether a person should look at it: it waits for an action, or for clusters that may never return.
+    /// Whether a person should look at it: it waits for an action, or for clusters that may never return, or was rolled back.
     pub const fn needs_attention(&self) -> bool {
-        self.is_awaiting_action() || matches!(self, Self::AwaitingClusters { .. })
+        self.is_awaiting_action() || matches!(self, Self::AwaitingClusters { .. } | Self::RolledBack { .. })
+    }
+
+    /// Whether clusters do not get, or lost, its revision for good: it was aborted or rolled back.
+    pub const fn is_given_up(&self) -> bool {
+        matches!(self, Self::Aborted { .. } | Self::RolledBack { .. })
     }
 }
 
@@ -142,6 +166,8 @@ pub struct WaveProgress {
     pub failing: u32,
     /// Of the failing ones: offline since their admission.
     pub silent: u32,
+    /// Rolled back.
+    pub rolled_back: u32,
     /// Failures that do not count: those before the publish, and those that a person accepted by resuming.
     pub accepted_failures: u32,
     /// When its first cluster was admitted.
@@ -153,6 +179,9 @@ pub struct WaveProgress {
     /// When it was complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub done_at: Option<Timestamp>,
+    /// Since when more of its clusters have failed than it allows, if the rollout continues in spite of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exceeded_at: Option<Timestamp>,
     /// Who approved it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
@@ -300,6 +329,13 @@ impl Rollout {
             ),
             RolloutState::Paused { by } => format!("Paused by {by} at {wave}."),
             RolloutState::AutoPaused { message: why } => format!("Paused automatically at {wave}: {why}"),
+            RolloutState::RollingBack { message: why, first_wave } => {
+                format!("Rolling back {}: {why}", self.describe_waves(*first_wave))
+            }
+            RolloutState::RolledBack { message: why, first_wave } => format!(
+                "Rolled back {}: {why} The clusters stay at the revision of before until the next publish.",
+                self.describe_waves(*first_wave)
+            ),
             RolloutState::Completed => "Every wave is complete.".to_owned(),
             RolloutState::Aborted { by } => {
                 format!("Aborted by {by} at {wave}; gated clusters stay at their current revision.")
@@ -312,9 +348,14 @@ impl Rollout {
 
     /// The state of one of its waves, as a label.
     pub fn wave_label(&self, at: usize) -> &'static str {
+        if self.is_rolled_back(at) {
+            return self.state.label();
+        }
         match at.cmp(&(self.wave as usize)) {
             std::cmp::Ordering::Less => "Done",
-            std::cmp::Ordering::Greater if matches!(self.state, RolloutState::Aborted { .. }) => {
+            std::cmp::Ordering::Greater
+                if self.state.is_given_up() || matches!(self.state, RolloutState::RollingBack { .. }) =>
+            {
                 "Not started"
             }
             std::cmp::Ordering::Greater => "Waiting",

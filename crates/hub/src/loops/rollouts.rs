@@ -21,6 +21,8 @@ use crate::hub::CommitEffects;
 use crate::supervise::catch_panic;
 use crate::{Error, Hub};
 
+mod rollback;
+
 /// Rollouts claimed in one pass.
 const BATCH: u32 = 16;
 /// Lifetime of a claim, in milliseconds.
@@ -107,7 +109,12 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
         let cutoff = pauses.cutoff(now, rollout.strategy.fail_after_millis());
         let tallies = store::rollout::count_waves(&mut tx, &rollout, cutoff).await?;
         let mut step = rollout.reconcile(&tallies, now, &pauses);
-        let has_changed = apply_step((hub, now), &mut tx, &rollout, &mut step, &mut effects).await?;
+        let mut has_changed = apply_step((hub, now), &mut tx, &rollout, &mut step, &mut effects).await?;
+        if let Some(first_wave) = step.roll_back {
+            let changed = rollback::advance((&mut tx, now), &mut rollout, first_wave, &mut effects).await?;
+            step.events.extend(changed.event);
+            has_changed |= changed.is_due;
+        }
         if rollout.state != before.state && rollout.state == RolloutState::Completed {
             // Removals waited for it.
             store::queue::PLACER.mark(&mut tx, &[id], now).await?;
@@ -189,8 +196,10 @@ async fn apply_step(
         }
     }
     if step.end_gates {
+        let how =
+            if matches!(rollout.state, RolloutState::RolledBack { .. }) { "rolled back" } else { "aborted" };
         let message = format!(
-            "The rollout of revision {} was aborted before this cluster was admitted. It stays at its current revision until the next publish.",
+            "The rollout of revision {} was {how} before this cluster was admitted. It stays at its current revision until the next publish.",
             rollout.revision
         );
         for mut release in store::rollout::list_gated(tx, rollout, EVERY_WAVE, RELEASES_PER_COMMIT).await? {

@@ -11,7 +11,8 @@ use domain::workload::Policies;
 use super::databases::for_each_engine;
 use super::fixtures::{at, insert_fleet, release_report, some_release, workload_id};
 use crate::queue::{PLACER, ROLLOUTS};
-use crate::{Error, Tx, decision, release, rollout};
+use crate::retention::{RetainedTable, delete_batch};
+use crate::{Error, Tx, artifact, decision, release, rollout};
 
 fn some_rollout(revision: u32) -> Rollout {
     let wave = |name: &str| Wave { name: name.to_owned(), ..Wave::default() };
@@ -43,7 +44,7 @@ async fn a_rollout_reads_back_as_it_was_written_and_one_is_active() {
         assert_eq!(decision::get_placed_revision(&mut tx, workload_id(1)).await.unwrap(), 0);
         decision::set_placed_revision(&mut tx, workload_id(1), 1).await.unwrap();
         assert_eq!(decision::get_placed_revision(&mut tx, workload_id(1)).await.unwrap(), 1);
-        assert_eq!(rollout::get_active(&mut tx, workload_id(1)).await.unwrap().as_ref(), Some(&one));
+        assert_eq!(rollout::get_open(&mut tx, workload_id(1)).await.unwrap().as_ref(), Some(&one));
         assert!(rollout::has_active(&mut tx, workload_id(1)).await.unwrap());
         assert_eq!(rollout::list_needing_attention(&mut tx, 9).await.unwrap(), []);
         one.apply_action(RolloutAction::Pause, "ana", at(1)).unwrap();
@@ -55,7 +56,7 @@ async fn a_rollout_reads_back_as_it_was_written_and_one_is_active() {
         );
         one.supersede(at(2));
         assert!(rollout::update(&mut tx, &one).await.unwrap());
-        assert_eq!(rollout::get_active(&mut tx, workload_id(1)).await.unwrap(), None);
+        assert_eq!(rollout::get_open(&mut tx, workload_id(1)).await.unwrap(), None);
         rollout::insert(&mut tx, &some_rollout(2)).await.unwrap();
         let old = rollout::get(&mut tx, workload_id(1), 1).await.unwrap().unwrap();
         assert_eq!(old.state, RolloutState::Superseded);
@@ -165,6 +166,46 @@ async fn gated_releases_are_listed_by_wave_and_cluster_name_up_to_the_limit() {
         let read = release::get(&mut tx, all[0].id()).await.unwrap().unwrap();
         assert_eq!((read.wave(), read.released_revision(), read.revision()), (Some(2), Some(1), Some(2)));
         assert_eq!(read, all[0]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_rollback_releases_again_is_stored_with_its_bundle_until_it_is_rolled_back() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 4, 1).await;
+        let mut tx = store.write().await.unwrap();
+        let before = Digest::compute(b"bundle");
+        artifact::put(&mut tx, &before, b"bundle", at(0)).await.unwrap();
+        let mut all = [1, 2, 3].map(|n| gated_release(n, 2, u32::try_from(n).unwrap() - 1));
+        for admitted in &mut all[..2] {
+            assert!(admitted.admit(Policies::default(), at(2)));
+        }
+        release::insert_many(&mut tx, &all).await.unwrap();
+        let ids = |found: Vec<Release>| found.into_iter().map(|one| one.id()).collect::<Vec<_>>();
+        let rollout = some_rollout(2);
+        let of_all = rollout::list_to_roll_back(&mut tx, &rollout, 0, 9).await.unwrap();
+        assert_eq!(of_all, all[..2], "one that was not admitted has nothing to roll back");
+        assert_eq!(of_all[0].rollback().map(|one| (one.revision, &one.bundle)), Some((1, &before)));
+        let of_second = rollout::list_to_roll_back(&mut tx, &rollout, 1, 9).await.unwrap();
+        assert_eq!(ids(of_second), [all[1].id()]);
+        delete_batch(&mut tx, RetainedTable::Artifact, at(1_000_000_000_000), 9).await.unwrap();
+        assert!(artifact::exists(&mut tx, &before).await.unwrap(), "it is retained");
+
+        let mut second = all[1].clone();
+        assert!(second.roll_back("It was rolled back.", at(3)));
+        assert!(!second.roll_back("It was rolled back.", at(4)), "once");
+        release::update(&mut tx, &second).await.unwrap();
+        assert_eq!(release::get(&mut tx, second.id()).await.unwrap().unwrap(), second);
+        assert_eq!(second.released(), Some(&before));
+        assert_eq!(rollout::list_to_roll_back(&mut tx, &rollout, 1, 9).await.unwrap(), []);
+        assert_eq!(rollout::count_rolling_back(&mut tx, &rollout, 0).await.unwrap(), 1);
+        let report = release_report(&second, Health::healthy());
+        second.apply_report(&report, at(5)).unwrap();
+        release::update(&mut tx, &second).await.unwrap();
+        assert_eq!(rollout::count_rolling_back(&mut tx, &rollout, 0).await.unwrap(), 0);
+        let counts = rollout::count_waves(&mut tx, &rollout, at(9)).await.unwrap();
+        assert_eq!(counts[1], WaveCounts { rolled_back: 1, ..WaveCounts::default() });
     })
     .await;
 }

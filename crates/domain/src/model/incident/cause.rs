@@ -204,6 +204,17 @@ pub fn rollout_cause(rollout: &Rollout) -> Option<IncidentCause> {
     Some(IncidentCause { kind: IncidentKind::Rollout, ..cause })
 }
 
+/// Why a rollout is rolled back, or was; `None` if it is not.
+pub fn rollback_cause(rollout: &Rollout) -> Option<IncidentCause> {
+    let message = match &rollout.state {
+        RolloutState::RollingBack { .. } | RolloutState::RolledBack { .. } => rollout.message(rollout.since),
+        _ => return None,
+    };
+    let hint = "Publish a corrected revision. The clusters stay at the revision of before until then: flotilla rollout status shows which.";
+    let cause = IncidentCause::new("RolledBack", Some(&rollout_ref(rollout)), &message, hint);
+    Some(IncidentCause { kind: IncidentKind::Rollback, ..cause })
+}
+
 /// What is known about a rollout whose clusters went offline after their admission; `None` without such clusters.
 pub fn silence_cause(rollout: &Rollout) -> Option<IncidentCause> {
     let clusters = match rollout.count_silent() {

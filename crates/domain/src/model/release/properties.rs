@@ -29,6 +29,7 @@ enum ReleaseEvent {
     },
     Admit(DriftPolicy),
     AbortRollout,
+    RollBack,
     Remove(DeletionPolicy),
     Abandon,
     ConnectivityChanged(Connectivity),
@@ -103,6 +104,7 @@ fn any_event() -> impl Strategy<Value = ReleaseEvent> {
         2 => (0..3_u8, drift.clone()).prop_map(|(bundle, drift)| ReleaseEvent::Await { bundle, drift }),
         1 => drift.prop_map(ReleaseEvent::Admit),
         1 => Just(ReleaseEvent::AbortRollout),
+        1 => Just(ReleaseEvent::RollBack),
         2 => deletion.prop_map(ReleaseEvent::Remove),
         1 => Just(ReleaseEvent::Abandon),
         2 => reach.prop_map(ReleaseEvent::ConnectivityChanged),
@@ -138,6 +140,7 @@ fn apply_event(release: &mut Release, event: &ReleaseEvent, now: Timestamp) {
                 outcome: RenderOutcome::Bundle(bundle(*to)),
                 policies: policies(*drift),
             };
+            release.set_wave(Some(1));
             release.gate_revision(next, "Waits for wave 2.", now);
         }
         ReleaseEvent::Await { bundle: to, drift } => {
@@ -153,6 +156,9 @@ fn apply_event(release: &mut Release, event: &ReleaseEvent, now: Timestamp) {
         }
         ReleaseEvent::AbortRollout => {
             release.end_gate("The rollout was aborted.", now);
+        }
+        ReleaseEvent::RollBack => {
+            release.roll_back("The rollout was rolled back.", now);
         }
         ReleaseEvent::Remove(deletion) => {
             release.remove(*deletion, "unpublished", now);

@@ -1,6 +1,6 @@
 //! The fields of a release: as a row of the store, and one by one.
 
-use super::{FactsComparison, Gate, Release, ReleaseGoal, Stages, SyncStatus};
+use super::{FactsComparison, Gate, Release, ReleaseGoal, RollbackTarget, Stages, SyncStatus};
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::kubernetes::time::Timestamp;
@@ -37,6 +37,12 @@ pub struct ReleaseRow {
     pub released: Option<Digest>,
     /// Revision number of `released`; differs from `revision` unless the gate is open.
     pub released_revision: Option<u32>,
+    /// Digest of the bundle that a rollback of its rollout releases again.
+    pub rollback_bundle: Option<Digest>,
+    /// Revision number of `rollback_bundle`.
+    pub rollback_revision: Option<u32>,
+    /// The policies that were released with it.
+    pub rollback_policies: Option<Policies>,
     /// Digest of the bundle that the cluster reported as completely applied.
     pub applied: Option<Digest>,
     /// Revision number of `applied`.
@@ -68,7 +74,13 @@ pub struct ReleaseRow {
 impl Release {
     /// The release of a stored row.
     pub fn from_row(row: ReleaseRow) -> Self {
+        let rollback = row.rollback_bundle.zip(row.rollback_revision).zip(row.rollback_policies);
         Self {
+            rollback: rollback.map(|((bundle, revision), policies)| RollbackTarget {
+                revision,
+                bundle,
+                policies,
+            }),
             id: row.id,
             workload: row.workload,
             cluster: row.cluster,
@@ -166,6 +178,11 @@ impl Release {
     /// Revision number of the released bundle.
     pub const fn released_revision(&self) -> Option<u32> {
         self.released_revision
+    }
+
+    /// What a rollback of its rollout releases again.
+    pub const fn rollback(&self) -> Option<&RollbackTarget> {
+        self.rollback.as_ref()
     }
 
     /// Digest of the bundle that the cluster reported as completely applied.

@@ -182,10 +182,12 @@ impl Release {
         self.gate != Gate::Open || self.is_awaiting_dependency()
     }
 
-    /// The state while the desired bundle is held back. Failures and drift of what is running take precedence.
+    /// The state while the desired bundle is held back. Failures, drift and a rollback of what is running take precedence.
     fn gated_state(&self) -> ReleaseState {
         match self.running_state() {
             Some(running) if running.is_failing() || running == ReleaseState::Drifted => running,
+            // What runs is being delivered, such as the revision of before by a rollback.
+            Some(running) if self.gate == Gate::Aborted && running.is_in_transition() => running,
             _ if self.gate == Gate::Aborted => ReleaseState::Suspended,
             _ => ReleaseState::Pending,
         }

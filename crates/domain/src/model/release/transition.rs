@@ -12,6 +12,9 @@ use crate::model::report::{DesiredPhase, DesiredRelease, ReleaseReport};
 
 mod approval;
 mod dependencies;
+mod rollback;
+
+pub use rollback::RollbackTarget;
 
 /// Why a report was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +111,7 @@ impl Release {
             desired: None,
             released: None,
             released_revision: None,
+            rollback: None,
             applied: None,
             applied_revision: None,
             installed_revision: None,
@@ -134,7 +138,7 @@ impl Release {
         at: Timestamp,
     ) -> bool {
         self.update_tracking_state(at, |release| {
-            release.revision = Some(revision);
+            release.desire_revision(revision);
             match rendered {
                 RenderOutcome::Bundle(digest) if release.is_released(&digest, revision, &policies) => {
                     release.desired = Some(digest);
@@ -182,7 +186,7 @@ impl Release {
             }
             RenderOutcome::Bundle(digest) if !self.is_released(&digest, revision, &policies) => self
                 .update_tracking_state(at, |release| {
-                    release.revision = Some(revision);
+                    release.desire_revision(revision);
                     let is_changed = release.stop_at_stage(StageName::Released, waiting, Some(digest), at);
                     release.gate = Gate::Closed;
                     is_changed
@@ -227,6 +231,7 @@ impl Release {
     }
 
     fn start_delivery(&mut self, digest: Digest, policies: Policies, at: Timestamp) {
+        self.record_rollback_target();
         if self.goal != ReleaseGoal::Present {
             self.health = Health::default();
             self.installed_revision = None;

@@ -136,7 +136,7 @@ impl Rollout {
 
     /// Ends it because of a newer publish or an unpublish.
     pub fn supersede(&mut self, now: Timestamp) {
-        if self.state.is_active() {
+        if self.state.is_active() || matches!(self.state, RolloutState::RolledBack { .. }) {
             self.set_state(RolloutState::Superseded, now);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Approver, CountOrPercent, RolloutStrategy, TimeSpan, Wave, assign_waves};
+use super::{Approver, CountOrPercent, OnFailure, RolloutStrategy, TimeSpan, Wave, assign_waves};
 use crate::kubernetes::name;
 use crate::model::cluster::Cluster;
 use crate::model::placement::ClusterGroup;
@@ -46,6 +46,11 @@ pub fn check(strategy: &RolloutStrategy) -> Vec<Finding> {
             .map(|finding| finding.with_path("/rollout/failAfter")),
     );
     findings.extend(strategy.window.iter().flat_map(super::RolloutWindow::check));
+    if strategy.on_failure == OnFailure::Continue {
+        let message = "The rollout continues whatever number of clusters fails: a broken revision would reach all clusters.";
+        let hint = "Pause or roll back on failure, and allow a number of failures per wave (maxFailures).";
+        findings.push(Finding::warning("G512", message, hint).with_path("/rollout/onFailure"));
+    }
     findings
 }
 

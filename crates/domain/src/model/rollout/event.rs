@@ -58,6 +58,13 @@ pub enum RolloutEvent {
         /// How many of its clusters are deferred.
         deferred: u32,
     },
+    /// More clusters of a wave fail than it allows, and the rollout continues.
+    FailuresAccepted {
+        /// The wave.
+        wave: WavePosition,
+        /// How many fail, as a sentence for people.
+        message: String,
+    },
     /// A person acted on it.
     ActionTaken {
         /// The action.
@@ -75,14 +82,19 @@ impl RolloutEvent {
     /// Its severity.
     pub const fn severity(&self) -> Severity {
         match self {
-            Self::StateChanged { to: RolloutState::AutoPaused { .. }, .. } => Severity::Error,
+            Self::StateChanged {
+                to: RolloutState::AutoPaused { .. } | RolloutState::RollingBack { .. },
+                ..
+            } => Severity::Error,
             Self::StateChanged {
                 to:
                     RolloutState::AwaitingApproval
                     | RolloutState::AwaitingResultApproval
-                    | RolloutState::AwaitingClusters { .. },
+                    | RolloutState::AwaitingClusters { .. }
+                    | RolloutState::RolledBack { .. },
                 ..
             }
+            | Self::FailuresAccepted { .. }
             | Self::ActionTaken { action: RolloutAction::Abort, .. } => Severity::Warning,
             _ => Severity::Note,
         }
@@ -112,6 +124,12 @@ impl RolloutEvent {
                     RolloutState::AutoPaused { message } => {
                         format!("{rollout}: the rollout was paused automatically. {message}")
                     }
+                    RolloutState::RollingBack { message, .. } => {
+                        format!("{rollout}: the rollout is being rolled back. {message}")
+                    }
+                    RolloutState::RolledBack { message, .. } => {
+                        format!("{rollout}: the rollout was rolled back. {message}")
+                    }
                     RolloutState::Completed => format!("{rollout}: the rollout is completed."),
                     RolloutState::Running => format!("{rollout}: {wave} starts."),
                     other => format!("{rollout}: the rollout is {}.", other.label().to_lowercase()),
@@ -126,6 +144,9 @@ impl RolloutEvent {
                     n => format!("; {} deferred", format_clusters(*n)),
                 };
                 format!("{rollout}: wave {} is operational{deferred}.", wave.name)
+            }
+            Self::FailuresAccepted { message, .. } => {
+                format!("{rollout}: {message} The rollout continues in spite of that.")
             }
             Self::ActionTaken { action: RolloutAction::Retry, wave, .. } => {
                 format!("{rollout}: the failing clusters are to try again, at {wave}.")

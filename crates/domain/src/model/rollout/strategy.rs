@@ -1,6 +1,7 @@
 //! How a publish is delivered: its waves, limits and approvals.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::{CountOrPercent, RolloutWindow, TimeSpan};
 use crate::model::overrides::ClusterSelector;
@@ -20,9 +21,62 @@ pub struct RolloutStrategy {
     /// When clusters may be admitted; `None` for always.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<RolloutWindow>,
+    /// What happens when more clusters fail than a wave allows.
+    #[serde(skip_serializing_if = "OnFailure::is_pause")]
+    pub on_failure: OnFailure,
     /// Who may approve the waves that require it.
     #[serde(skip_serializing_if = "Approver::is_anyone")]
     pub approver: Approver,
+}
+
+/// What happens when more clusters fail than a wave allows.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
+)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+#[strum(serialize_all = "camelCase")]
+pub enum OnFailure {
+    /// The rollout is paused.
+    #[default]
+    Pause,
+    /// The clusters of that wave, and of those that started after it, get back the revision that they had before the rollout.
+    RollbackWave,
+    /// All clusters that got the revision get back the one that they had before the rollout.
+    RollbackAll,
+    /// The rollout continues.
+    Continue,
+}
+
+impl OnFailure {
+    /// All of them.
+    pub const ALL: &'static [Self] = Self::VARIANTS;
+
+    /// The name in JSON and in forms.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    /// Whether it is the default.
+    pub fn is_pause(&self) -> bool {
+        *self == Self::Pause
+    }
+
+    /// What will happen, as sentences for people.
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Pause => "If more clusters fail than a wave allows, the rollout pauses.",
+            Self::RollbackWave => {
+                "If more clusters fail than a wave allows, that wave and those after it are rolled back to the revision of before. A \
+                 cluster that had none keeps the new one."
+            }
+            Self::RollbackAll => {
+                "If more clusters fail than a wave allows, every wave is rolled back to the revision of before. A cluster that had none \
+                 keeps the new one."
+            }
+            Self::Continue => "Failures do not stop the rollout.",
+        }
+    }
 }
 
 /// Who may approve a wave, of those whose role allows it.

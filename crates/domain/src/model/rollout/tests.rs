@@ -12,6 +12,7 @@ use crate::model::release::ReleaseState;
 use crate::text::finding::Finding;
 
 mod approvals;
+mod rollbacks;
 mod silence;
 
 const NOW: Timestamp = Timestamp::from_millis(1_000_000_000_000);

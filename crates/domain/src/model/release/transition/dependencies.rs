@@ -39,7 +39,7 @@ impl Release {
             }
             RenderOutcome::Bundle(digest) if !self.is_released(&digest, revision, &policies) => self
                 .update_tracking_state(at, |release| {
-                    release.revision = Some(revision);
+                    release.desire_revision(revision);
                     release.stop_at_stage(StageName::Released, waiting, Some(digest), at)
                 }),
             other => self.set_desired_revision(revision, other, policies, at),
