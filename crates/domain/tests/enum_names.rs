@@ -9,7 +9,7 @@ use domain::placement::{FactKey, ScoreName};
 use domain::project::PublishApproval;
 use domain::release::stage::StageReason;
 use domain::release::{Gate, Reason, ReleaseState, StageName, StageState, SyncStatus};
-use domain::rollout::{OnFailure, RolloutAction, Weekday};
+use domain::rollout::{OnFailure, RolloutAction, RolloutClusterStatus, Weekday};
 use domain::search::{ActionName, SearchKind};
 use domain::workload::Intent;
 use serde::Serialize;
@@ -37,6 +37,7 @@ fn every_name_is_the_name_in_json() {
     assert_names_as_in_json(ReleaseState::as_str);
     assert_names_as_in_json(RolloutAction::as_str);
     assert_names_as_in_json(OnFailure::as_str);
+    assert_names_as_in_json(RolloutClusterStatus::as_str);
     assert_names_as_in_json(PublishApproval::as_str);
     assert_names_as_in_json(Weekday::as_str);
     assert_names_as_in_json(Intent::as_str);

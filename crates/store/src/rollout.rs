@@ -11,6 +11,10 @@ use crate::release::{self, row};
 use crate::sql::{sql, to_json};
 use crate::{Error, Tx};
 
+mod clusters;
+
+pub use clusters::list_clusters;
+
 /// Adds the rollout of a revision. [`Error::AlreadyExists`] if the revision has one.
 pub async fn insert(tx: &mut Tx, rollout: &Rollout) -> Result<(), Error> {
     note_cause(tx, rollout);

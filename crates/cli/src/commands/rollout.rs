@@ -10,10 +10,16 @@ use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Printer, Table, sanitize};
 
+mod clusters;
+
+use clusters::{RolloutClustersArgs, RolloutReportArgs};
+
 /// The subcommands for rollouts.
 #[derive(Subcommand)]
 pub enum RolloutCommand {
     Status(RolloutStatusArgs),
+    Clusters(RolloutClustersArgs),
+    Report(RolloutReportArgs),
     /// Pause: admit no more clusters
     Pause(RolloutArgs),
     /// Resume; clusters that fail now no longer count as failures
@@ -57,6 +63,8 @@ impl RolloutCommand {
     pub fn workload(&self) -> &str {
         match self {
             Self::Status(status) => &status.workload,
+            Self::Clusters(clusters) => &clusters.workload,
+            Self::Report(report) => &report.workload,
             Self::Pause(named)
             | Self::Resume(named)
             | Self::Approve(named)
@@ -70,6 +78,8 @@ impl RolloutCommand {
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         let (verb, named) = match self {
             Self::Status(status) => return status.run(remote, out).await,
+            Self::Clusters(clusters) => return clusters.run(remote, out).await,
+            Self::Report(report) => return report.run(remote, out).await,
             Self::Pause(named) => (RolloutAction::Pause, named),
             Self::Resume(named) => (RolloutAction::Resume, named),
             Self::Approve(named) => (RolloutAction::Approve, named),

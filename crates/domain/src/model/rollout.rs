@@ -16,10 +16,12 @@ mod amount;
 mod approval;
 mod assign;
 mod check;
+mod cluster;
 mod event;
 #[cfg(test)]
 mod properties;
 mod reconcile;
+mod report;
 mod rollback;
 mod strategy;
 #[cfg(test)]
@@ -30,8 +32,10 @@ pub use action::RolloutAction;
 pub use amount::{CountOrPercent, TimeSpan};
 pub use assign::{WavePreview, assign_waves, preview_waves};
 pub use check::{MAX_WAVES, check, check_fleet};
+pub use cluster::{MAX_MESSAGE_CHARS, RolloutCluster, RolloutClusterQuery, RolloutClusterStatus};
 pub use event::{RolloutEvent, WavePosition};
 pub use reconcile::{Admission, RolloutStep, StateCount, WaveCounts};
+pub use report::{MAX_REPORT_CLUSTERS, RolloutReport};
 pub use strategy::{Approver, OnFailure, RolloutStrategy, Wave};
 pub use window::{RolloutWindow, Weekday};
 
