@@ -48,6 +48,19 @@ test("f4b a rollout admits its waves one after the other, after approval or soak
 
   const panel = page.getByRole("region", { name: "Rollout of r1" });
   await expect(panel).toContainText("Wave 1 of 3 (canary) is operational");
+  await panel.getByRole("link", { name: "Clusters by wave, and report" }).click();
+  await expect(page.getByRole("heading", { name: "Rollout of waves r1" })).toBeVisible();
+  const first = page.getByRole("region", { name: "Wave 1 of 3: canary" });
+  await expect(first.getByRole("listitem")).toHaveText(/us-east-1\s*Operational\s*r1 applied, Healthy/);
+  await expect(page.getByRole("region", { name: "Wave 3 of 3: rest" }).getByRole("listitem")).toContainText("Waiting");
+  await accessible(page, "the clusters of a rollout");
+  await page.getByRole("navigation", { name: "Wave" }).getByRole("link", { name: "rest" }).click();
+  await expect(first).toHaveCount(0);
+  const report = await page.getByRole("link", { name: "Report (CSV)" }).getAttribute("href");
+  const csv = await page.request.get(report!);
+  expect(csv.headers()["content-type"]).toContain("text/csv");
+  expect(await csv.text()).toContain('"1","canary","us-east-1","operational"');
+  await page.getByRole("link", { name: "Workload", exact: true }).click();
   await expect(row(page, "us-east-1")).toContainText("Healthy");
   await expect(row(page, "eu-west-2")).toContainText("Pending");
   await accessible(page, "a rollout on its way");
@@ -124,6 +137,27 @@ test("f4b a failing canary is rolled back to the revision that it had", async ({
   await open(page, "/workloads/back?tab=events");
   await expect(page.getByRole("main")).toContainText("rollout rolled back");
   await remove(page, "back");
+});
+
+test("f4b without script and on a phone the clusters of a rollout are filtered and have links to their releases", async ({ browser, demo, signedIn, page }) => {
+  await draftForThree(page, "grid", YAML);
+  await page.getByRole("button", { name: "Canary first" }).click();
+  await toStep(page, "Review");
+  await publish(page, "grid");
+  await expect(page.getByRole("region", { name: "Rollout of r1" })).toContainText("Wave 1 of 3 (canary) is operational");
+  const context = await browser.newContext({ baseURL: demo.address, storageState: signedIn, javaScriptEnabled: false, viewport: { width: 390, height: 800 } });
+  const plain = await context.newPage();
+  await plain.goto("/workloads/grid/rollout");
+  await expect(plain.getByRole("heading", { name: "Rollout of grid r1" })).toBeVisible();
+  await expect(plain.getByRole("region", { name: /^Wave/ })).toHaveCount(3);
+  expect(await plain.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+  await plain.getByRole("searchbox", { name: "Cluster" }).fill("us-east");
+  await plain.getByRole("button", { name: "Filter" }).click();
+  await expect(plain.getByRole("region", { name: /^Wave/ })).toHaveCount(1);
+  await plain.getByRole("link", { name: "us-east-1" }).click();
+  await expect(plain).toHaveURL(/\/workloads\/grid\?open=us-east-1/);
+  await context.close();
+  await remove(page, "grid");
 });
 
 test("g511 without script a rollout is a plain form, and a wave without clusters is reported in the review", async ({ browser, demo, signedIn }) => {

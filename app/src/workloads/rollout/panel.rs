@@ -110,6 +110,7 @@ fn rollout_panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
         {refusal}
     };
     let look = state_style(&rollout.state);
+    let clusters = paths::query(&paths::rollout(&name), &[("revision", &rollout.revision.to_string())]);
     let now = live::server_now(at);
     let title = format!("Rollout of r{}", rollout.revision);
     let rows =
@@ -138,6 +139,11 @@ fn rollout_panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
             </div>
             {error}
             <ol class="waves">{rows}</ol>
+            <p>
+                <a class="link" href=clusters>
+                    "Clusters by wave, and report"
+                </a>
+            </p>
         </section>
     }
     .into_any()
@@ -192,7 +198,7 @@ const fn action_label(verb: RolloutAction) -> &'static str {
     }
 }
 
-const fn state_style(state: &RolloutState) -> StatusStyle {
+pub(super) const fn state_style(state: &RolloutState) -> StatusStyle {
     let (icon, hue, loud) = match state {
         RolloutState::Running => ("progressing", "hue-progressing", "state-attention"),
         RolloutState::Soaking { .. } => ("healthy", "hue-healthy", "state-quiet"),

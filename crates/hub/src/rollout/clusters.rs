@@ -2,9 +2,14 @@
 
 use domain::page::{ListQuery, MAX_LIMIT, Page};
 use domain::rollout::{MAX_REPORT_CLUSTERS, Rollout, RolloutCluster, RolloutClusterQuery, RolloutReport};
+use source::client_shares::VALUES_OF_USERS;
+use source::requester::current_turn;
 use store::Tx;
 
 use crate::{Error, Hub};
+
+/// Most bytes of one cluster in a report and in its text.
+const CLUSTER_BYTES: u64 = 4096;
 
 impl Hub {
     /// The rollout of a revision, by default of the published one, and one page of its clusters, by wave and name.
@@ -30,11 +35,34 @@ impl Hub {
         Ok((rollout, page))
     }
 
-    /// The rollout of a revision with all its clusters, at most [`MAX_REPORT_CLUSTERS`], from one read transaction.
+    /// Writes the report of the rollout of a revision, by default of the published one, with its clusters, at most
+    /// [`MAX_REPORT_CLUSTERS`]. The memory of the report is reserved in the share of the user before it is read, until `write` has
+    /// returned.
     ///
     /// # Errors
-    /// As [`Self::list_rollout_clusters`].
-    pub async fn report_rollout(&self, name: &str, revision: Option<u32>) -> Result<RolloutReport, Error> {
+    /// As [`Self::list_rollout_clusters`]; others use the memory.
+    pub async fn report_rollout<T: Send>(
+        &self,
+        name: &str,
+        revision: Option<u32>,
+        write: impl FnOnce(&RolloutReport) -> T + Send,
+    ) -> Result<T, Error> {
+        let mut tx = self.read().await?;
+        let rollout = self.load_named_rollout(&mut tx, name, revision).await?;
+        let one = ListQuery { limit: Some(1), ..ListQuery::default() };
+        let total = store::rollout::list_clusters(&mut tx, &rollout, None, &one).await?.total;
+        drop(tx);
+        let most = u32::try_from(MAX_REPORT_CLUSTERS).unwrap_or(u32::MAX);
+        let needed = u64::from(total.min(most)) * CLUSTER_BYTES;
+        let memory = VALUES_OF_USERS.reserve(current_turn(), needed).await?;
+        let report = self.load_report(name, revision).await?;
+        let written = write(&report);
+        drop((report, memory));
+        Ok(written)
+    }
+
+    /// The report, from one read transaction.
+    async fn load_report(&self, name: &str, revision: Option<u32>) -> Result<RolloutReport, Error> {
         let mut tx = self.read().await?;
         let rollout = self.load_named_rollout(&mut tx, name, revision).await?;
         let mut clusters: Vec<RolloutCluster> = Vec::new();

@@ -1,6 +1,5 @@
 //! REST operation: report rollout.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
@@ -54,14 +53,17 @@ pub async fn report_rollout(
     Path(path): Path<WorkloadPath>,
     Query(params): Query<RolloutReportParams>,
 ) -> Result<Response, ApiError> {
-    let report = hub.report_rollout(&path.workload, params.revision).await?;
-    Ok(match params.format {
-        RolloutReportFormat::Md => {
-            ([(CONTENT_TYPE, "text/markdown; charset=utf-8")], report.to_markdown()).into_response()
-        }
-        RolloutReportFormat::Csv => {
-            ([(CONTENT_TYPE, "text/csv; charset=utf-8")], report.to_csv()).into_response()
-        }
-        RolloutReportFormat::Json => Json(report).into_response(),
-    })
+    let format = params.format;
+    let write = move |report: &RolloutReport| match format {
+        RolloutReportFormat::Md => report.to_markdown(),
+        RolloutReportFormat::Csv => report.to_csv(),
+        RolloutReportFormat::Json => serde_json::json!(report).to_string(),
+    };
+    let text = hub.report_rollout(&path.workload, params.revision, write).await?;
+    let content_type = match format {
+        RolloutReportFormat::Md => "text/markdown; charset=utf-8",
+        RolloutReportFormat::Csv => "text/csv; charset=utf-8",
+        RolloutReportFormat::Json => "application/json",
+    };
+    Ok(([(CONTENT_TYPE, content_type)], text).into_response())
 }
