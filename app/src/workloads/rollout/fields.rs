@@ -97,7 +97,7 @@ const LIMIT_FIELDS: [WaveFieldProps; 5] = [
         key: "failures",
         label: "Max failures",
         placeholder: "0",
-        help: "With more, the rollout pauses.",
+        help: "With more, On failure applies.",
         value_mut: |row| &mut row.failures,
     },
     WaveFieldProps {

@@ -177,7 +177,7 @@ async fn what_a_rollback_releases_again_is_stored_with_its_bundle_until_it_is_ro
         let mut tx = store.write().await.unwrap();
         let before = Digest::compute(b"bundle");
         artifact::put(&mut tx, &before, b"bundle", at(0)).await.unwrap();
-        let mut all = [1, 2, 3].map(|n| gated_release(n, 2, u32::try_from(n).unwrap() - 1));
+        let mut all = [(1, 0), (2, 1), (3, 1)].map(|(n, wave)| gated_release(n, 2, wave));
         for admitted in &mut all[..2] {
             assert!(admitted.admit(Policies::default(), at(2)));
         }
@@ -205,7 +205,7 @@ async fn what_a_rollback_releases_again_is_stored_with_its_bundle_until_it_is_ro
         release::update(&mut tx, &second).await.unwrap();
         assert_eq!(rollout::count_rolling_back(&mut tx, &rollout, 0).await.unwrap(), 0);
         let counts = rollout::count_waves(&mut tx, &rollout, at(9)).await.unwrap();
-        assert_eq!(counts[1], WaveCounts { rolled_back: 1, ..WaveCounts::default() });
+        assert_eq!(counts[1], WaveCounts { gated: 1, rolled_back: 1, ..WaveCounts::default() });
     })
     .await;
 }
