@@ -72,6 +72,7 @@ mod requests;
 mod retention;
 mod revisions;
 mod rollout_gates;
+mod rollout_reports;
 mod secrets;
 mod slow_servers;
 mod stages;
