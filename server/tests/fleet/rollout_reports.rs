@@ -45,6 +45,8 @@ async fn f4b_the_clusters_of_a_rollout_are_paged_and_filtered_by_wave_and_state_
         assert_eq!(get("?state=Nope").await.0, StatusCode::BAD_REQUEST);
         assert_eq!(get("?revision=9").await.0, StatusCode::NOT_FOUND);
 
+        let unknown = fleet.client.get_rollout("web", Some(9)).await.unwrap_err();
+        assert_eq!(unknown.code(), "NotFound", "the revision is part of the request: {unknown}");
         let csv = fleet.client.report_rollout("web", Some(1), "csv").await.unwrap();
         let rows: Vec<&str> = csv.lines().collect();
         assert_eq!(rows.len(), 4, "{csv}");

@@ -217,12 +217,8 @@ impl Client {
 
     /// The rollout of a revision, by default of the published one.
     pub async fn get_rollout(&self, name: &str, revision: Option<u32>) -> Result<Rollout, Error> {
-        let call = self.project_call(Method::GET, &["workloads", name, "rollout"]);
-        let revision = revision.map(|number| [("revision", number)]);
-        match revision {
-            Some(revision) => call.query(&revision).send_json().await,
-            None => call.send_json().await,
-        }
+        let query = serde_json::json!({ "revision": revision });
+        self.project_call(Method::GET, &["workloads", name, "rollout"]).query(&query).send_json().await
     }
 
     /// One page of the clusters of a rollout, by wave and name.
@@ -251,8 +247,7 @@ impl Client {
         revision: Option<u32>,
         format: &str,
     ) -> Result<String, Error> {
-        let mut query = vec![("format", format.to_owned())];
-        query.extend(revision.map(|number| ("revision", number.to_string())));
+        let query = serde_json::json!({ "format": format, "revision": revision });
         let call = self.project_call(Method::GET, &["workloads", name, "rollout", "report"]);
         let response = call.query(&query).send().await?;
         Ok(String::from_utf8_lossy(&response.body).into_owned())
