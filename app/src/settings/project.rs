@@ -97,8 +97,9 @@ fn approval_field(current: PublishApproval) -> AnyView {
             PublishApproval::Anyone => "Required",
             PublishApproval::AnotherUser => "Required, by another user than the publisher",
         };
+        let is_selected = approval == current;
         view! {
-            <option value=approval.as_str() selected=approval == current>
+            <option value=approval.as_str() selected=is_selected>
                 {label}
             </option>
         }

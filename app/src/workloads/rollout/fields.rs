@@ -310,8 +310,9 @@ fn on_failure_field(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> AnyVie
             OnFailure::RollbackAll => "Roll back every wave",
             OnFailure::Continue => "Continue",
         };
+        let is_selected = value(one) == selected;
         view! {
-            <option value=value(one) selected=value(one) == selected>
+            <option value=value(one) selected=is_selected>
                 {label}
             </option>
         }

@@ -271,13 +271,14 @@ fn wave_links(name: &str, rollout: &Rollout, filter: &GridFilter) -> AnyView {
 /// The clusters of one wave.
 fn wave_section(name: &str, rollout: &Rollout, clusters: &[RolloutCluster]) -> AnyView {
     let Some(first) = clusters.first() else { return ().into_any() };
-    let (at, id) = (first.wave as usize, format!("wave-{}", first.wave));
+    let at = first.wave as usize;
+    let (id, labelled_by) = (format!("wave-{at}"), format!("wave-{at}"));
     let in_wave = rollout.waves.get(at).map_or(0, |wave| wave.clusters);
     let heading = format!("Wave {} of {}: {}", at + 1, rollout.waves.len(), first.wave_name);
     let note = format!("{}, {}", rollout.wave_label(at), pluralize(in_wave, "cluster"));
     let cells = clusters.iter().map(|one| cluster_cell(name, one)).collect_view();
     view! {
-        <section class="stack-sm" aria-labelledby=id.clone()>
+        <section class="stack-sm" aria-labelledby=labelled_by>
             <div class="flex flex-wrap items-baseline gap-x-3">
                 <h2 class="section" id=id>
                     {heading}
