@@ -207,7 +207,7 @@ fn approval_box(form: RwSignal<RolloutForm>, at: usize, part: &ApprovalBox) -> A
     let ApprovalBox { key, label, value_mut: of } = *part;
     let is_on = move || {
         let mut row = form.with(|form| form.waves.get(at).cloned().unwrap_or_default());
-        of(&mut row) == "yes"
+        of(&mut row).as_str() == "yes"
     };
     view! {
         <label class="choice">

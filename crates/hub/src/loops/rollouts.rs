@@ -111,7 +111,8 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
         let mut step = rollout.reconcile(&tallies, now, &pauses);
         let mut has_changed = apply_step((hub, now), &mut tx, &rollout, &mut step, &mut effects).await?;
         if let Some(first_wave) = step.roll_back {
-            let changed = rollback::advance((&mut tx, now), &mut rollout, first_wave, &mut effects).await?;
+            let changed =
+                Box::pin(rollback::advance((&mut tx, now), &mut rollout, first_wave, &mut effects)).await?;
             step.events.extend(changed.event);
             has_changed |= changed.is_due;
         }
