@@ -16,9 +16,15 @@ impl TestFleet {
 
     /// A client with another token of this user.
     async fn client_of(&self, name: &str) -> Client {
+        self.client_with_role(name, Role::Admin).await
+    }
+
+    /// The same with a token of this role.
+    async fn client_with_role(&self, name: &str, role: Role) -> Client {
         let user = self.hub.ensure_user(name, "correct horse battery").await.unwrap();
         let actor = Actor::new(name, ActorKind::Session(user), Role::Admin);
-        let token = self.hub.create_token(&actor, &NewApiToken::new("other", 1)).await.unwrap().secret;
+        let token = NewApiToken { role: Some(role), ..NewApiToken::new(role.as_str(), 1) };
+        let token = self.hub.create_token(&actor, &token).await.unwrap().secret;
         Client::new(&self.url, &token).unwrap()
     }
 
@@ -100,6 +106,17 @@ async fn s2_5_waves_that_a_publish_brings_can_not_weaken_what_the_project_requir
         let second = fleet.client.get_rollout("web", None).await.unwrap();
         assert_eq!((&second.state, second.published_by.as_str()), (&RolloutState::AwaitingApproval, "ben"));
         assert_eq!(second.strategy.approver, Approver::Anyone);
+        assert!(!fleet.has_reached_a_cluster());
+
+        // Who published with one role can't approve with another one.
+        fleet.require_approval(PublishApproval::AnotherUser).await;
+        let publisher = fleet.client_with_role("pat", Role::Publisher).await;
+        publisher.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        let forbidden = publisher.control_rollout("web", RolloutAction::Approve).await.unwrap_err();
+        assert_eq!(forbidden.code(), "Forbidden", "{forbidden}");
+        let approver = fleet.client_with_role("pat", Role::Approver).await;
+        let refused = approver.control_rollout("web", RolloutAction::Approve).await.unwrap_err();
+        assert!(refused.to_string().contains("the approval of another user"), "{refused}");
         assert!(!fleet.has_reached_a_cluster());
         ben.control_rollout("web", RolloutAction::Approve).await.unwrap();
         fleet.wait_for_web(|status| status.counts.healthy() == 3).await;

@@ -1,6 +1,7 @@
 //! Approvals of the result of a wave.
 
 use super::*;
+use crate::model::project::PublishApproval;
 
 fn with_result_approval() -> Rollout {
     rollout(strategy(json!([{ "name": "dev", "soak": "10m", "approvalAfter": true }, { "name": "prod" }])))
@@ -74,4 +75,30 @@ fn s2_5_after_the_last_wave_the_approval_completes_the_rollout_and_is_by_another
     rollout.apply_action(RolloutAction::Approve, "ben", NOW).unwrap();
     reconcile(&mut rollout, &done, NOW);
     assert_eq!(rollout.state, RolloutState::Completed);
+}
+
+#[test]
+fn s2_5_what_the_project_requires_is_added_to_every_strategy() {
+    let mut at_once = RolloutStrategy::default();
+    at_once.require_approval(PublishApproval::None);
+    assert!(at_once.is_at_once());
+    at_once.require_approval(PublishApproval::AnotherUser);
+    let first = &at_once.waves[0];
+    assert_eq!((at_once.waves.len(), first.approval, at_once.approver), (1, true, Approver::AnotherUser));
+    let mut waves = canary();
+    waves.require_approval(PublishApproval::Anyone);
+    assert_eq!((waves.waves[0].approval, waves.waves[1].approval), (true, false));
+    assert_eq!(waves.approver, Approver::Anyone);
+
+    // After the approval it behaves as without waves: what fails or is deferred holds nothing.
+    let mut rollout = Rollout { published_by: "ann".into(), ..rollout(at_once) };
+    assert_eq!(rollout.state, RolloutState::AwaitingApproval);
+    let gated = [wave_counts(3, 0, 0)];
+    assert_eq!(reconcile(&mut rollout, &gated, NOW).admission, None);
+    assert!(!rollout.is_approved());
+    rollout.apply_action(RolloutAction::Approve, "ben", NOW).unwrap();
+    assert_eq!(reconcile(&mut rollout, &gated, NOW).admission, Some(Admission { wave: 0, limit: 3 }));
+    let broken = [WaveCounts { failing: 2, deferred: 1, ..WaveCounts::default() }];
+    reconcile(&mut rollout, &broken, NOW);
+    assert_eq!((rollout.state, rollout.waves[0].approved_at), (RolloutState::Completed, Some(NOW)));
 }
