@@ -9,7 +9,7 @@ use crate::components::{ErrorBanner, StatusStyle, join_names, pluralize};
 use crate::errors::AppResult;
 use crate::live;
 use crate::paths;
-use crate::permission::{PermittedLink, Refusal, use_refusal};
+use crate::permission::{PermittedLink, Refusal, document_user, use_refusal};
 
 /// The waves with their clusters and limits, in order.
 #[component]
@@ -72,10 +72,8 @@ const fn required_action(verb: RolloutAction) -> UserAction {
     }
 }
 
-fn rollout_panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
-    let action = ServerAction::<RolloutControl>::new();
-    let error =
-        move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> });
+/// The actions that the state of the rollout allows, and why this user may not take some of them.
+fn action_buttons(name: &str, rollout: &Rollout) -> AnyView {
     let verbs = RolloutAction::ALL.iter().copied().filter(|verb| rollout.check_action(*verb).is_ok());
     let verbs: Vec<RolloutAction> = verbs.collect();
     // The highest role that one of the buttons needs: its reason is shown for all.
@@ -84,31 +82,46 @@ fn rollout_panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
     let refusal = move || refusal?.get().map(|refusal| view! { <Refusal refusal=refusal /> });
     let is_abortable = verbs.contains(&RolloutAction::Abort);
     let ended = rollout.state.is_given_up();
+    // The server decides; this only says it before the click.
+    let not_approver = document_user().and_then(|user| rollout.check_approver(&user).err());
+    let not_approver = not_approver.filter(|_| verbs.contains(&RolloutAction::Approve));
+    let is_not_approver = not_approver.is_some();
+    let not_approver = not_approver.map(|why| view! { <span class="meta">{why.to_string()}</span> });
     let buttons = verbs.into_iter().filter(|verb| *verb != RolloutAction::Abort).map(|verb| {
         let is_refused = use_refusal(required_action(verb));
+        let is_own = is_not_approver && verb == RolloutAction::Approve;
         view! {
             <button
                 class="btn btn-sm"
                 type="submit"
                 name="action"
                 value=verb.as_str()
-                disabled=move || is_refused.get().is_some()
+                disabled=move || is_own || is_refused.get().is_some()
             >
                 {action_label(verb)}
             </button>
         }
     });
-    let verbs = view! {
+    view! {
         {buttons.collect_view()}
         {is_abortable.then(|| view! {
-            <PermittedLink action=UserAction::ControlRollout class="btn btn-sm" href=paths::workload_dialog(&name, "abort") label="Abort…" />
+            <PermittedLink action=UserAction::ControlRollout class="btn btn-sm" href=paths::workload_dialog(name, "abort") label="Abort…" />
         })}
         {ended.then(|| view! {
-            <PermittedLink action=UserAction::Plan class="btn btn-sm" href=paths::roll_back(&name, rollout.revision)
+            <PermittedLink action=UserAction::Plan class="btn btn-sm" href=paths::roll_back(name, rollout.revision)
                 label=format!("Publish r{} again", rollout.revision) />
         })}
+        {not_approver}
         {refusal}
-    };
+    }
+    .into_any()
+}
+
+fn rollout_panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
+    let action = ServerAction::<RolloutControl>::new();
+    let error =
+        move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> });
+    let verbs = action_buttons(&name, &rollout);
     let look = state_style(&rollout.state);
     let clusters = paths::query(&paths::rollout(&name), &[("revision", &rollout.revision.to_string())]);
     let now = live::server_now(at);
