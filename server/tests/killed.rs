@@ -203,6 +203,55 @@ async fn p1_a_server_killed_at_any_failpoint_of_a_publish_loses_nothing_and_repe
     }
 }
 
+/// Publishes a second revision whose image can't be pulled on a server that dies at `failpoint` of its rollback, restarts it, and asserts
+/// that the canary has the first revision again, and that the other cluster never got the second one.
+async fn assert_rollback_survives(failpoint: &str) {
+    let fixture = TestEnvironment::new().await;
+    let mut armed = fixture.serve(failpoint).await;
+    assert_eq!(armed.create_and_publish().await.unwrap().0, 202);
+    while armed.get("workloads/web/status").await["counts"]["Healthy"] != CLUSTERS.len() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let client = wire::Client::new(armed.url.as_ref().unwrap(), &fixture.token).unwrap();
+    let mut spec = web_workload()["spec"].clone();
+    spec["source"]["files"][0]["text"] = MANIFESTS.replace("library/nginx", "library/does-not-exist").into();
+    spec["rollout"]["failAfter"] = "1s".into();
+    spec["rollout"]["onFailure"] = "rollbackAll".into();
+    let put =
+        wire::WorkloadPut { spec: serde_json::from_value(spec).unwrap(), ..wire::WorkloadPut::default() };
+    let current = client.get_workload("web").await.unwrap().workload.revision;
+    client.put_workload("web", &put, current).await.unwrap();
+    let published = armed.post("workloads/web:publish", "publish-2", &json!({ "message": "broken" })).await;
+    assert!(published.is_none_or(|answer| answer.0 == 202), "{failpoint}");
+    assert!(!armed.child.wait().await.unwrap().success(), "{failpoint}");
+
+    let server = fixture.serve("").await;
+    let ended = json!(["rolledBack", "notStarted"]);
+    loop {
+        let rollout = server.get("workloads/web/rollout").await;
+        let clusters = server.get("workloads/web/rollout/clusters").await;
+        let statuses: Vec<&Value> =
+            clusters["items"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
+        if rollout["state"]["type"] == "rolledBack" && json!(statuses) == ended {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    for (cluster, _) in &fixture.clusters {
+        let deployment = cluster.get(("apps/v1", "Deployment"), ("apps", "web")).unwrap();
+        let image = &deployment["spec"]["template"]["spec"]["containers"][0]["image"];
+        assert_eq!(image, "docker.io/library/nginx:1.29.3", "{failpoint}: {}", cluster.name());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p1_a_server_killed_in_a_rollback_continues_it_after_its_restart() {
+    for failpoint in hub::ROLLBACK_FAILPOINTS {
+        let done = tokio::time::timeout(testkit::patience(), assert_rollback_survives(failpoint)).await;
+        done.unwrap_or_else(|_| panic!("{failpoint}: the rollback did not end"));
+    }
+}
+
 /// Creates a database of this test; `None` if the tests run without PostgreSQL.
 async fn create_postgres_database() -> Option<String> {
     let server = match std::env::var("FLOTILLA_TEST_POSTGRES") {

@@ -10,6 +10,7 @@ use store::Tx;
 
 use super::RELEASES_PER_COMMIT;
 use crate::Error;
+use crate::failpoint::failpoint;
 use crate::hub::CommitEffects;
 
 /// What a pass has changed.
@@ -47,11 +48,13 @@ pub(super) async fn advance(
     }
     if rolled_back > 0 {
         store::release::update_many(tx, &releases).await?;
+        failpoint("rollback.before_commit");
         return Ok(RollbackStep { event: None, is_due: true });
     }
     if store::rollout::count_rolling_back(tx, rollout, first_wave).await? > 0 {
         return Ok(RollbackStep { event: None, is_due: false });
     }
+    failpoint("rollback.before_end");
     // Then the gates of the clusters that were not admitted are ended.
     Ok(RollbackStep { event: rollout.finish_rollback(now), is_due: true })
 }
