@@ -157,8 +157,8 @@ pub struct Wave {
     /// At most this many are updated at a time; a percentage is of the wave, rounded up. `None` for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<CountOrPercent>,
-    /// With more failures than this the rollout is paused automatically; a percentage is of the wave, rounded down. 0 by
-    /// default.
+    /// With more failures than this happens what [`RolloutStrategy::on_failure`] says; a percentage is of the wave, rounded down. 0
+    /// by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_failures: Option<CountOrPercent>,
     /// With more deferred clusters than this the rollout waits; a percentage is of the wave, rounded down. By default 0 for
