@@ -130,9 +130,46 @@ pub async fn count_waves(
     }
     let mut waves = vec![WaveCounts::default(); rollout.waves.len()];
     for (wave, gate, state, count) in counted {
+        // Of a rollout that was not aborted itself, such a cluster was rolled back: its failure stays one, whatever it runs now.
+        let (state, count) = match gate {
+            Gate::Aborted => {
+                (ReleaseState::Failed, StateCount { past_fail_after: count.count, since: None, ..count })
+            }
+            _ => (state, count),
+        };
         waves[wave].add(gate == Gate::Closed, state, &count);
     }
     Ok(waves)
+}
+
+/// Whether a rollout can change by the state of a release of this revision: it is active, or clusters are rolled back on which the
+/// revision fails, also one that gets it after the others.
+pub async fn is_affected(tx: &mut Tx, workload: WorkloadId, revision: Option<u32>) -> Result<bool, Error> {
+    let found = sql("SELECT COUNT(*) FROM rollout WHERE workload_id = $1 \
+                     AND (active = 1 OR (revision = $2 AND body LIKE '%\"rollbackOnFailure\":true%'))")
+    .bind_text(workload)
+    .bind(revision.map_or(0, i64::from));
+    Ok(found.fetch_number(tx).await? > 0)
+}
+
+/// Admitted releases of a revision that fail with it, were never operational with it and had another bundle or none before; at most
+/// `limit`, those that fail for the longest time. They are locked until the
+/// transaction ends, in the order of ids.
+pub async fn list_failing(tx: &mut Tx, rollout: &Rollout, limit: u32) -> Result<Vec<Release>, Error> {
+    let failing = ReleaseState::ALL.iter().copied().filter(|state| state.is_failing());
+    let rows = sql("SELECT r.id FROM release r WHERE r.workload_id = $1 AND r.revision = $2 AND r.released_revision = $2 \
+                    AND r.wave IS NOT NULL AND r.gate = 'Open' \
+                    AND (r.confirmed_revision IS NULL OR r.confirmed_revision <> $2) \
+                    AND (r.previous IS NULL OR r.previous <> r.released) AND r.state IN ")
+    .bind_text(rollout.workload)
+    .bind(i64::from(rollout.revision))
+    .push_list(failing.map(ReleaseState::as_str))
+    .push(" ORDER BY r.state_since, r.id LIMIT ")
+    .push_bind(i64::from(limit))
+    .fetch_all(tx)
+    .await?;
+    let ids = decode_rows(&rows, "release", |row: &RowReader<'_>| row.parse::<ReleaseId>("id"))?;
+    release::get_many(tx, &ids).await
 }
 
 /// The releases of a revision by wave, gate and `state`, an expression.

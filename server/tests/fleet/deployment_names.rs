@@ -191,6 +191,10 @@ async fn s1_19_the_whole_body_of_a_deployment_has_the_fields_of_the_original_api
                 // It may not be assessed yet.
                 "health": view["targetClusters"][0]["health"],
             }],
+            "history": [{
+                "version": 1, "updatedAt": view["history"][0]["updatedAt"], "status": "DEPLOYED",
+                "chartVersion": "1.2.0", "description": "local/web 1.2.0",
+            }],
         });
         assert_eq!(view, expected);
         fleet.stop().await;

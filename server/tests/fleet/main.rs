@@ -37,6 +37,7 @@ mod charts;
 mod copied_labels;
 mod deployment_names;
 mod deployment_outcomes;
+mod deployment_rollbacks;
 mod deployment_statuses;
 mod deployments;
 mod draft_sources;

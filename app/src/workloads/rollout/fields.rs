@@ -265,6 +265,34 @@ fn approver_field(form: RwSignal<RolloutForm>) -> AnyView {
     .into_any()
 }
 
+/// Whether clusters are rolled back on which the revision fails.
+pub fn rollback_field(form: RwSignal<RolloutForm>) -> AnyView {
+    let is_on = move || form.with(|form| form.rollback == "yes");
+    view! {
+        <div class="field">
+            <label class="choice">
+                <input
+                    class="checkbox"
+                    type="checkbox"
+                    name="rollout[rollback]"
+                    value="yes"
+                    checked=untrack(is_on)
+                    prop:checked=is_on
+                    on:change=move |ev| {
+                        let value = if event_target_checked(&ev) { "yes" } else { "" };
+                        form.update(|form| form.rollback = value.to_owned());
+                    }
+                />
+                "Roll back clusters on which it fails"
+            </label>
+            <p class="field-help">
+                "After the failure timeout such a cluster returns to the revision before, and a first installation is removed there."
+            </p>
+        </div>
+    }
+    .into_any()
+}
+
 /// The window, the approver and the failure timeout.
 pub fn schedule_fields(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> AnyView {
     let text = move |key: &'static str, label, placeholder, help, of: fn(&mut RolloutForm) -> &mut String| {

@@ -10,7 +10,7 @@ use domain::labels::LabelSelector;
 use domain::overrides::ClusterSelector;
 use domain::placement::{FACTS_HINT, FactSelector};
 use domain::rollout::{
-    Approver, CountOrPercent, RolloutStrategy, RolloutWindow, TimeSpan, Wave, Weekday, check,
+    Approver, CountOrPercent, RolloutStrategy, RolloutWindow, TimeSpan, Wave, Weekday, at_once_waves, check,
 };
 use serde::{Deserialize, Serialize};
 
@@ -145,6 +145,8 @@ pub struct RolloutForm {
     pub offset: String,
     /// `yes` if the user who publishes may not approve.
     pub approver: String,
+    /// `yes` if clusters are rolled back on which the revision fails.
+    pub rollback: String,
 }
 
 /// Waves to start from.
@@ -184,7 +186,9 @@ impl RolloutForm {
     /// The form of a rollout, with a spare row.
     pub fn from_strategy(strategy: &RolloutStrategy) -> Self {
         let window = strategy.window.clone().unwrap_or_default();
-        let mut waves: Vec<WaveForm> = strategy.waves.iter().map(WaveForm::from_wave).collect();
+        // The wave of a rollback without waves is none of the user.
+        let own: &[Wave] = if strategy.has_only_rollback() { &[] } else { &strategy.waves };
+        let mut waves: Vec<WaveForm> = own.iter().map(WaveForm::from_wave).collect();
         waves.push(WaveForm::default());
         Self {
             waves,
@@ -194,6 +198,7 @@ impl RolloutForm {
             to: window.to,
             offset: window.utc_offset,
             approver: if strategy.approver.is_anyone() { String::new() } else { "yes".to_owned() },
+            rollback: if strategy.rollback_on_failure { "yes".to_owned() } else { String::new() },
         }
     }
 
@@ -233,7 +238,11 @@ impl RolloutForm {
         });
         let fail_after: Option<TimeSpan> = parse_optional(&self.fail_after);
         let approver = if self.approver == "yes" { Approver::AnotherUser } else { Approver::Anyone };
-        let strategy = RolloutStrategy { waves, fail_after, window, approver };
+        let rollback_on_failure = self.rollback == "yes";
+        if rollback_on_failure && waves.is_empty() {
+            waves = at_once_waves();
+        }
+        let strategy = RolloutStrategy { waves, fail_after, window, approver, rollback_on_failure };
         if wrong.is_empty() { Ok((strategy, rows)) } else { Err(wrong) }
     }
 
@@ -273,6 +282,7 @@ fn field_path(path: &str, rows: &[usize]) -> String {
     }
     let part = match rest {
         "failAfter" => "fail_after",
+        "rollbackOnFailure" => "rollback",
         "window/from" => "from",
         "window/to" => "to",
         "window/utcOffset" => "offset",
@@ -310,6 +320,18 @@ mod tests {
         assert_eq!((read, rows), (strategy, vec![0, 1, 2]));
         let nothing = RolloutForm::from_strategy(&RolloutStrategy::default());
         assert_eq!(nothing.parse().unwrap().0, RolloutStrategy::default());
+    }
+
+    #[test]
+    fn a_rollback_without_waves_is_a_form_without_waves() {
+        let mut strategy = RolloutStrategy::default();
+        strategy.set_rollback_on_failure(true);
+        let form = RolloutForm::from_strategy(&strategy);
+        assert_eq!((form.preset(), form.rollback.as_str()), (Some(RolloutPreset::AtOnce), "yes"));
+        assert_eq!(form.findings(), []);
+        assert_eq!(form.parse().unwrap().0, strategy);
+        let unticked = RolloutForm { rollback: String::new(), ..form };
+        assert_eq!(unticked.parse().unwrap().0, RolloutStrategy::default());
     }
 
     #[test]

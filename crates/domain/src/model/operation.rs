@@ -200,6 +200,9 @@ pub struct Operation {
     /// The published revision; `None` for other kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u32>,
+    /// The earlier revision whose content that one has, if the publish was a rollback to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored_revision: Option<u32>,
     /// Who requested it.
     pub actor: String,
     /// When it was requested.
@@ -244,6 +247,9 @@ impl Operation {
     /// The outcome on the cluster of this release; `None` if the operation does not concern it.
     pub fn evaluate_release(&self, release: &Release, target: ReleaseCluster<'_>) -> Option<OperationTarget> {
         let (status, error) = match release.goal() {
+            _ if self.is_rolled_back(release) => {
+                (OperationStatus::Failed, release.rollback_cause().map(str::to_owned))
+            }
             ReleaseGoal::Removed { since } | ReleaseGoal::Orphaned { since } => {
                 // Removed by an earlier operation.
                 if *since < self.started_at {
@@ -272,6 +278,12 @@ impl Operation {
             healthy: status == OperationStatus::Succeeded && is_operational,
             error,
         })
+    }
+
+    /// Whether what it requested was rolled back there. A sync delivers it again, so that this is the outcome of that attempt.
+    fn is_rolled_back(&self, release: &Release) -> bool {
+        let is_requested = self.revision.is_none() || release.revision() == self.revision;
+        !self.kind.is_removal() && is_requested && release.rollback_cause().is_some()
     }
 
     fn evaluate_delivery(&self, release: &Release) -> (OperationStatus, Option<String>) {

@@ -176,6 +176,15 @@ pub struct Release {
     /// ones are upgrades.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     installed_revision: Option<u32>,
+    /// Digest of the bundle that was applied completely before `revision` was admitted; `None` if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    previous: Option<Digest>,
+    /// Revision number of `previous`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    previous_revision: Option<u32>,
+    /// Number of the last revision that was operational on its cluster: one that fails later is not rolled back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    confirmed_revision: Option<u32>,
     /// Digest of the facts of the cluster that `rendered_facts_revision` is rendered with: those of its first rendering.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rendered_facts: Option<Digest>,

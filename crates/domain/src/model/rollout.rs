@@ -20,6 +20,7 @@ mod event;
 #[cfg(test)]
 mod properties;
 mod reconcile;
+mod rollback;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -30,6 +31,7 @@ pub use assign::{WavePreview, assign_waves, preview_waves};
 pub use check::{MAX_WAVES, check, check_fleet};
 pub use event::{RolloutEvent, WavePosition};
 pub use reconcile::{Admission, RolloutStep, StateCount, WaveCounts};
+pub use rollback::at_once_waves;
 pub use window::{RolloutWindow, Weekday};
 
 /// How a publish is delivered to its clusters. Without waves all clusters are updated at once.
@@ -49,6 +51,10 @@ pub struct RolloutStrategy {
     /// Who may approve the waves that require it.
     #[serde(skip_serializing_if = "Approver::is_anyone")]
     pub approver: Approver,
+    /// Whether a cluster on which the revision fails for `fail_after`, before it was operational there, returns to what it ran before; a
+    /// first installation is removed there.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rollback_on_failure: bool,
 }
 
 /// Who may approve a wave, of those whose role allows it.

@@ -21,6 +21,10 @@ use crate::hub::CommitEffects;
 use crate::supervise::catch_panic;
 use crate::{Error, Hub};
 
+mod rollback;
+
+use rollback::roll_back_failing;
+
 /// Rollouts claimed in one pass.
 const BATCH: u32 = 16;
 /// Lifetime of a claim, in milliseconds.
@@ -104,10 +108,12 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
         panicpoint("rollouts.advance", &workload.name);
         let before = rollout.clone();
         let pauses = hub.observe_pauses();
+        // Before the counts: what is rolled back is a failure of its wave.
+        let back = roll_back_failing(&mut tx, (&workload, &rollout), (now, &pauses), &mut effects).await?;
         let cutoff = pauses.cutoff(now, rollout.strategy.fail_after_millis());
         let tallies = store::rollout::count_waves(&mut tx, &rollout, cutoff).await?;
         let mut step = rollout.reconcile(&tallies, now, &pauses);
-        let has_changed = apply_step((hub, now), &mut tx, &rollout, &mut step, &mut effects).await?;
+        let is_applied = apply_step((hub, now), &mut tx, &rollout, &mut step, &mut effects).await?;
         if rollout.state != before.state && rollout.state == RolloutState::Completed {
             // Removals waited for it.
             store::queue::PLACER.mark(&mut tx, &[id], now).await?;
@@ -116,7 +122,10 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
         if rollout != before {
             store::rollout::update(&mut tx, &rollout).await?;
         }
-        next_at = if has_changed { Some(now) } else { step.next_step_at };
+        next_at = match is_applied || back.has_changed {
+            true => Some(now),
+            false => [step.next_step_at, back.next_at].into_iter().flatten().min(),
+        };
         let events = step.events.into_iter().map(|change| {
             let detail = EventDetail::Rollout { revision: rollout.revision, change };
             let subject = EventSubject::workload(workload.id, &workload.name);

@@ -31,6 +31,7 @@ mod rendered_facts;
 mod repeated_requests;
 mod reports;
 mod retention;
+mod rollbacks;
 mod rollouts;
 mod search;
 mod selection;

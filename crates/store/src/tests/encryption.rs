@@ -219,6 +219,7 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "*.desired",
             "*.released",
             "*.applied",
+            "*.previous",
             "*.rendered_facts",
             "*.retained_by",
             "*.accepted_by",

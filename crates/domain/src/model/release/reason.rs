@@ -47,6 +47,8 @@ reasons! {
     WaitingForDependency,
     /// The rollout was aborted before it admitted the cluster.
     RolloutAborted,
+    /// The revision failed on the cluster, and was rolled back there.
+    RolledBack,
     /// The bundle cannot be fetched yet.
     WaitingForArtifact,
     /// The fetched bytes do not have the digest of the bundle.

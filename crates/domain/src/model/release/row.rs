@@ -43,6 +43,12 @@ pub struct ReleaseRow {
     pub applied_revision: Option<u32>,
     /// Number of the first revision that was applied completely.
     pub installed_revision: Option<u32>,
+    /// Digest of the bundle that was applied completely before `revision` was admitted.
+    pub previous: Option<Digest>,
+    /// Revision number of `previous`.
+    pub previous_revision: Option<u32>,
+    /// Number of the last revision that was operational.
+    pub confirmed_revision: Option<u32>,
     /// Digest of the facts that `rendered_facts_revision` is rendered with.
     pub rendered_facts: Option<Digest>,
     /// Number of the revision that is rendered with `rendered_facts`.
@@ -85,6 +91,9 @@ impl Release {
             applied: row.applied,
             applied_revision: row.applied_revision,
             installed_revision: row.installed_revision,
+            previous: row.previous,
+            previous_revision: row.previous_revision,
+            confirmed_revision: row.confirmed_revision,
             rendered_facts: row.rendered_facts,
             rendered_facts_revision: row.rendered_facts_revision,
             facts_comparison: row.facts_comparison,
@@ -181,6 +190,21 @@ impl Release {
     /// Number of the first revision that was applied completely since the release is on its cluster.
     pub const fn installed_revision(&self) -> Option<u32> {
         self.installed_revision
+    }
+
+    /// Digest of the bundle that a rollback returns to; `None` if it removes the release from its cluster.
+    pub const fn previous(&self) -> Option<&Digest> {
+        self.previous.as_ref()
+    }
+
+    /// Revision number of the bundle that a rollback returns to.
+    pub const fn previous_revision(&self) -> Option<u32> {
+        self.previous_revision
+    }
+
+    /// Number of the last revision that was operational on its cluster.
+    pub const fn confirmed_revision(&self) -> Option<u32> {
+        self.confirmed_revision
     }
 
     /// Digest of the facts that [`Self::rendered_facts_revision`] is rendered with.

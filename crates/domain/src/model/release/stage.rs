@@ -316,6 +316,12 @@ impl Stages {
         self.0.iter().find(|stage| !stage.state.is_finished())
     }
 
+    /// Why the desired revision was rolled back on the cluster; `None` if it was not.
+    pub fn rollback_cause(&self) -> Option<&str> {
+        let reason = self.get(StageName::Released).state.reason()?;
+        (reason.reason == Reason::RolledBack).then(|| reason.text())
+    }
+
     /// Sets who approved the delivery.
     pub(super) fn set_approval(&mut self, approval: Option<StageApproval>) {
         self.0[StageName::Approved as usize].approval = approval;

@@ -182,8 +182,12 @@ impl Release {
         self.gate != Gate::Open || self.is_awaiting_dependency()
     }
 
-    /// The state while the desired bundle is held back. Failures and drift of what is running take precedence.
+    /// The state while the desired bundle is held back. Failures and drift of what is running take precedence. A revision that was rolled
+    /// back has failed, whatever runs now.
     fn gated_state(&self) -> ReleaseState {
+        if self.rollback_cause().is_some() {
+            return ReleaseState::Failed;
+        }
         match self.running_state() {
             Some(running) if running.is_failing() || running == ReleaseState::Drifted => running,
             _ if self.gate == Gate::Aborted => ReleaseState::Suspended,
@@ -238,7 +242,10 @@ impl Release {
                 let stage_reason = self.stages.get(StageName::Pruned).state.reason();
                 stage_reason.map_or_else(|| why.clone(), |reason| reason.text().to_owned())
             }
-            ReleaseGoal::Removed { .. } => self.removed_message(),
+            ReleaseGoal::Removed { .. } => match self.rollback_cause() {
+                Some(cause) => cause.to_owned(),
+                None => self.removed_message(),
+            },
             ReleaseGoal::Orphaned { .. } => "It was orphaned: its objects stay on the cluster.".to_owned(),
             ReleaseGoal::Abandoned { .. } => {
                 "It was deleted by force without confirmation of the cluster; its objects may still exist there.".to_owned()
@@ -268,6 +275,9 @@ impl Release {
     }
 
     fn present_message(&self) -> String {
+        if let Some(message) = self.rolled_back_message() {
+            return message;
+        }
         match self.present_state() {
             ReleaseState::Drifted => {
                 return "Objects were changed on the cluster after they were applied.".to_owned();
