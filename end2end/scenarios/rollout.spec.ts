@@ -111,3 +111,34 @@ test("g511 without script a rollout is a plain form, and a wave without clusters
   await expect(page.getByRole("group", { name: "Wave 1", exact: true }).getByLabel("Name", { exact: true }), "an empty row for a new wave").toHaveValue("");
   await context.close();
 });
+
+test("s1_10 clusters on which a revision fails are rolled back when the rollout says so", async ({ page }) => {
+  await draftForThree(page, "atomic", fixture("bad", "image-does-not-exist.yaml"));
+  const tick = page.getByRole("checkbox", { name: "Roll back clusters on which it fails" });
+  await tick.check();
+  await expect(page.getByRole("heading", { name: "3 clusters in 1 wave" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "All at once" }), "the wave is none of the form").toHaveAttribute("aria-pressed", "true");
+  await page.getByText("Schedule, approver and failure timeout").click();
+  await page.getByLabel("Failure timeout").fill("2s");
+  await toStep(page, "Review");
+  await publish(page, "atomic");
+  await expect(page.getByRole("region", { name: "Rollout of r1" })).toContainText("fail in wave all-at-once; the limit is 0.");
+  await open(page, "/workloads/atomic?tab=events");
+  await expect(page.getByRole("main").getByText(/its first installation was rolled back/).first()).toBeVisible();
+
+  // A corrected revision is delivered, and the one after it returns to that.
+  await open(page, "/workloads/atomic/edit/source");
+  await page.getByLabel("Image", { exact: true }).fill("nginx:1.29");
+  await toStep(page, "Review");
+  await publish(page, "atomic");
+  await expect(row(page, "us-east-1")).toContainText("Healthy");
+  await open(page, "/workloads/atomic/edit/rollout");
+  await expect(tick, "it is part of the draft").toBeChecked();
+  await open(page, "/workloads/atomic/edit/source");
+  await page.getByLabel("Image", { exact: true }).fill("nginx:9.9");
+  await toStep(page, "Review");
+  await publish(page, "atomic");
+  await expect(row(page, "us-east-1")).toContainText("rolled back to revision 2");
+  await expect(row(page, "us-east-1")).toContainText("Failed");
+  await remove(page, "atomic");
+});
