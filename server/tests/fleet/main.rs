@@ -62,6 +62,7 @@ mod openapi_document;
 mod override_facts;
 mod project_locks;
 mod raw_archive;
+mod real_chart_fields;
 mod real_charts;
 mod real_clusters;
 mod real_sources;
