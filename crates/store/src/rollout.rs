@@ -80,12 +80,6 @@ pub async fn lock_active(tx: &mut Tx, workloads: &[WorkloadId]) -> Result<(), Er
     Ok(())
 }
 
-/// Whether a workload has an active rollout.
-pub async fn has_active(tx: &mut Tx, workload: WorkloadId) -> Result<bool, Error> {
-    let found = sql("SELECT COUNT(*) FROM rollout WHERE workload_id = $1 AND active = 1").bind_text(workload);
-    Ok(found.fetch_number(tx).await? > 0)
-}
-
 /// Number of rollouts that need attention.
 pub async fn count_needing_attention(tx: &mut Tx) -> Result<u32, Error> {
     let n = sql("SELECT COUNT(*) FROM rollout WHERE needs_attention = 1").fetch_number(tx).await?;

@@ -44,7 +44,7 @@ async fn a_rollout_reads_back_as_it_was_written_and_one_is_active() {
         decision::set_placed_revision(&mut tx, workload_id(1), 1).await.unwrap();
         assert_eq!(decision::get_placed_revision(&mut tx, workload_id(1)).await.unwrap(), 1);
         assert_eq!(rollout::get_active(&mut tx, workload_id(1)).await.unwrap().as_ref(), Some(&one));
-        assert!(rollout::has_active(&mut tx, workload_id(1)).await.unwrap());
+        assert!(rollout::is_affected(&mut tx, workload_id(1), None).await.unwrap());
         assert_eq!(rollout::list_needing_attention(&mut tx, 9).await.unwrap(), []);
         one.apply_action(RolloutAction::Pause, "ana", at(1)).unwrap();
         rollout::update(&mut tx, &one).await.unwrap();
@@ -97,6 +97,46 @@ async fn releases_are_counted_by_wave_and_state() {
         assert_eq!(early, [first, WaveCounts { gated: 2, in_transition: 1, ..WaveCounts::default() }]);
         let later = rollout::count_waves(&mut tx, &some_rollout(1), at(500)).await.unwrap();
         assert_eq!((later[0].failing, later[0].recently_failing_since), (1, None));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn s1_10_releases_that_fail_and_were_never_operational_are_listed_until_they_are_rolled_back() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 3, 1).await;
+        let mut tx = store.write().await.unwrap();
+        let mut one = some_rollout(1);
+        one.strategy.rollback_on_failure = true;
+        rollout::insert(&mut tx, &one).await.unwrap();
+        let bad = || Health::new(HealthStatus::Degraded, "Bad", "It is bad.");
+        let failing = |n: u128, since: i64| {
+            let mut release = some_release(n, 1, n);
+            release.set_wave(Some(0));
+            release.apply_report(&release_report(&release, bad()), at(since)).unwrap();
+            release
+        };
+        let mut operational = some_release(3, 1, 3);
+        operational.set_wave(Some(0));
+        operational.apply_report(&release_report(&operational, Health::healthy()), at(400)).unwrap();
+        operational.apply_report(&release_report(&operational, bad()), at(500)).unwrap();
+        release::insert_many(&mut tx, &[failing(1, 600), failing(2, 500), operational]).await.unwrap();
+        let mut listed = rollout::list_failing(&mut tx, &one, 9).await.unwrap();
+        assert_eq!(listed, [failing(1, 600), failing(2, 500)]);
+        let longest = rollout::list_failing(&mut tx, &one, 1).await.unwrap();
+        assert_eq!(longest, [failing(2, 500)]);
+
+        let mut back = listed.remove(0);
+        assert!(back.roll_back(Policies::default(), at(700)));
+        assert!(release::update(&mut tx, &back).await.unwrap());
+        assert_eq!(rollout::list_failing(&mut tx, &one, 9).await.unwrap(), listed);
+        let waves = rollout::count_waves(&mut tx, &one, at(0)).await.unwrap();
+        assert_eq!((waves[0].failing, waves[0].recently_failing), (1, 2), "it is a failure at once");
+
+        one.supersede(at(900));
+        rollout::update(&mut tx, &one).await.unwrap();
+        assert!(rollout::is_affected(&mut tx, workload_id(1), Some(1)).await.unwrap(), "it rolls back later");
+        assert!(!rollout::is_affected(&mut tx, workload_id(1), Some(2)).await.unwrap());
     })
     .await;
 }
