@@ -193,9 +193,10 @@ async fn load_published(tx: &mut Tx, workload: &WorkloadHead) -> Result<Option<R
     Ok(Some(store::revision::get_existing(tx, workload.id, number).await?))
 }
 
-/// Whether the revision has a rollout that is not completed: until then nothing is removed.
+/// Whether the revision has a rollout that is not completed: until then nothing is removed. One wave with all clusters, for their rollback,
+/// holds up no removal: a failure pauses it, and what leaves would stay for that.
 async fn is_rolling_out(tx: &mut Tx, revision: &Revision) -> Result<bool, Error> {
-    if revision.spec.rollout.is_at_once() {
+    if revision.spec.rollout.is_at_once() || revision.spec.rollout.has_only_rollback() {
         return Ok(false);
     }
     let rollout = store::rollout::get(tx, revision.workload, revision.number).await?;
