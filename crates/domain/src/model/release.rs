@@ -1,6 +1,6 @@
 //! Releases: one workload on one cluster, as a state machine.
 //!
-//! A release has three pointers (desired, released, applied), thirteen stages in strict order and three axes (sync,
+//! A release has three pointers (desired, released, applied) and the one that a rollback returns to (previous), thirteen stages in strict order and three axes (sync,
 //! health, connectivity). [`Release::state`] alone derives the displayed state from them. Its fields are private and
 //! change only through the transition functions in [`transition`]; they are level-triggered, so a lost, late or repeated message can't leave a
 //! release inconsistent.
