@@ -154,7 +154,8 @@ pub async fn list_failing(tx: &mut Tx, rollout: &Rollout, limit: u32) -> Result<
     let rows = sql("SELECT r.id FROM release r WHERE r.workload_id = $1 AND r.revision = $2 AND r.released_revision = $2 \
                     AND r.wave IS NOT NULL AND r.gate = 'Open' \
                     AND (r.confirmed_revision IS NULL OR r.confirmed_revision <> $2) \
-                    AND (r.previous IS NULL OR r.previous <> r.released) AND r.state IN ")
+                    AND (r.previous <> r.released OR r.previous IS NULL \
+                         AND (r.installed_revision IS NULL OR r.installed_revision = $2)) AND r.state IN ")
     .bind_text(rollout.workload)
     .bind(i64::from(rollout.revision))
     .push_list(failing.map(ReleaseState::as_str))

@@ -4,7 +4,7 @@
 //! The revision stays the desired one, and its gate ends, so that no pass delivers it again: only a sync or the next publish does.
 
 use crate::kubernetes::time::Timestamp;
-use crate::model::policy::Policies;
+use crate::model::policy::{ConflictPolicy, HelmReleasePolicy, Policies};
 use crate::model::release::stage::StageReason;
 use crate::model::release::{Gate, Reason, Release, ReleaseGoal, StageName, StageState, SyncStatus};
 
@@ -24,8 +24,8 @@ impl Release {
         }
     }
 
-    /// Whether its cluster fails with the desired revision, which has not been operational there before, and another bundle was applied
-    /// before or none.
+    /// Whether its cluster fails with the desired revision, which has not been operational there before, and it is known what the cluster
+    /// ran before: another bundle, or nothing.
     pub fn can_roll_back(&self) -> bool {
         self.goal == ReleaseGoal::Present
             && self.gate == Gate::Open
@@ -33,7 +33,20 @@ impl Release {
             && self.released_revision == self.revision
             && self.confirmed_revision != self.revision
             && self.state().is_failing()
-            && (self.previous.is_none() || self.previous != self.released)
+            && match &self.previous {
+                Some(_) => self.previous != self.released,
+                None => self.is_removable_installation(),
+            }
+    }
+
+    /// Whether nothing of the workload was on the cluster before the desired revision, and that took over no objects of others: they were
+    /// there before it, so that a removal would lose them. A release that ran before its rollback was recorded has no bundle to return to,
+    /// and is no first installation.
+    fn is_removable_installation(&self) -> bool {
+        let is_first = self.installed_revision.is_none_or(|first| Some(first) == self.revision);
+        is_first
+            && self.policies.conflict == ConflictPolicy::Abort
+            && self.policies.helm_release != HelmReleasePolicy::Adopt
     }
 
     /// Returns to the bundle that was applied before its failing revision, with the `policies` of that one; a first installation is

@@ -77,6 +77,33 @@ fn a_revision_that_was_operational_or_that_changed_nothing_is_not_rolled_back() 
 }
 
 #[test]
+fn an_installation_that_took_over_objects_or_ran_before_is_not_removed() {
+    use crate::model::policy::HelmReleasePolicy;
+    let failed = || StageState::Failed(stage_reason(Reason::Invalid, "no such field"));
+    let adopting = [
+        Policies { conflict: ConflictPolicy::Force, ..Policies::default() },
+        Policies { conflict: ConflictPolicy::IfIdentical, ..Policies::default() },
+        Policies { helm_release: HelmReleasePolicy::Adopt, ..Policies::default() },
+    ];
+    for policies in adopting {
+        let mut release = new_release();
+        release.set_desired_revision(1, RenderOutcome::Bundle(bundle(1)), policies, at(1));
+        release.apply_report(&report(&release, StageName::Applied, failed()), at(2)).unwrap();
+        assert_eq!(release.state(), ReleaseState::Failed);
+        assert!(!release.can_roll_back(), "what it took over was there before");
+    }
+
+    // Stored by an earlier version while an upgrade failed: what ran before is not known.
+    let mut stored = failing_upgrade();
+    (stored.previous, stored.previous_revision) = (None, None);
+    assert!(!stored.can_roll_back());
+    stored.set_desired_revision(3, RenderOutcome::Bundle(bundle(3)), Policies::default(), at(20));
+    stored.apply_report(&report(&stored, StageName::Applied, failed()), at(21)).unwrap();
+    assert!(!stored.roll_back(Policies::default(), at(90)), "it is no first installation");
+    assert!(stored.is_present());
+}
+
+#[test]
 fn a_rollback_returns_to_the_last_bundle_that_was_applied_completely() {
     let mut release = failing_upgrade();
     release.set_desired_revision(3, RenderOutcome::Bundle(bundle(3)), Policies::default(), at(20));
