@@ -201,3 +201,34 @@ test("s2_5 a publish without waves waits for another user than its publisher if 
   await expect(page.getByLabel("Approval of publishes")).toHaveValue("none");
   await remove(page, "gate");
 });
+
+test("s1_10 clusters on which a revision fails are rolled back when the rollout says so", async ({ page }) => {
+  await draftForThree(page, "atomic", fixture("bad", "image-does-not-exist.yaml"));
+  const choice = page.getByLabel("On failure");
+  await choice.selectOption({ label: "Roll back each cluster" });
+  await expect(page.getByRole("heading", { name: "3 clusters in 1 wave" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "All at once" }), "the wave is none of the form").toHaveAttribute("aria-pressed", "true");
+  await page.getByText("Schedule, approver and failure timeout").click();
+  await page.getByLabel("Failure timeout").fill("2s");
+  await toStep(page, "Review");
+  await publish(page, "atomic");
+  await expect(page.getByRole("region", { name: "Rollout of r1" })).toContainText(/fails? in wave all-at-once; the limit is 0\./);
+  await open(page, "/workloads/atomic?tab=events");
+  await expect(page.getByRole("main").getByText(/its first installation was rolled back/).first()).toBeVisible();
+
+  // A corrected revision is delivered, and the one after it returns to that.
+  await open(page, "/workloads/atomic/edit/source");
+  await page.getByLabel("Image", { exact: true }).fill("nginx:1.29");
+  await toStep(page, "Review");
+  await publish(page, "atomic");
+  await expect(row(page, "us-east-1")).toContainText("Healthy");
+  await open(page, "/workloads/atomic/edit/rollout");
+  await expect(choice, "it is part of the draft").toHaveValue("rollbackCluster");
+  await open(page, "/workloads/atomic/edit/source");
+  await page.getByLabel("Image", { exact: true }).fill("nginx:9.9");
+  await toStep(page, "Review");
+  await publish(page, "atomic");
+  await expect(row(page, "us-east-1")).toContainText("rolled back to revision 2");
+  await expect(row(page, "us-east-1")).toContainText("Failed");
+  await remove(page, "atomic");
+});

@@ -86,12 +86,6 @@ pub async fn lock_active(tx: &mut Tx, workloads: &[WorkloadId]) -> Result<(), Er
     Ok(())
 }
 
-/// Whether a workload has an active rollout.
-pub async fn has_active(tx: &mut Tx, workload: WorkloadId) -> Result<bool, Error> {
-    let found = sql("SELECT COUNT(*) FROM rollout WHERE workload_id = $1 AND active = 1").bind_text(workload);
-    Ok(found.fetch_number(tx).await? > 0)
-}
-
 /// Number of rollouts that need attention.
 pub async fn count_needing_attention(tx: &mut Tx) -> Result<u32, Error> {
     let n = sql("SELECT COUNT(*) FROM rollout WHERE needs_attention = 1").fetch_number(tx).await?;
@@ -136,14 +130,43 @@ pub async fn count_waves(
     }
     let mut waves = vec![WaveCounts::default(); rollout.waves.len()];
     for (wave, gate, state, count) in counted {
-        if gate == Gate::Aborted {
-            // In a rollout that is not over, only a rollback does that.
-            waves[wave].rolled_back += count.count;
-        } else {
-            waves[wave].add(gate == Gate::Closed, state, &count);
+        match gate {
+            Gate::RolledBack => waves[wave].rolled_back += count.count,
+            _ => waves[wave].add(gate == Gate::Closed, state, &count),
         }
     }
     Ok(waves)
+}
+
+/// Whether a rollout can change by the state of a release of this revision: it is active, or clusters are rolled back on which the
+/// revision fails, also one that gets it after the others.
+pub async fn is_affected(tx: &mut Tx, workload: WorkloadId, revision: Option<u32>) -> Result<bool, Error> {
+    let found = sql("SELECT COUNT(*) FROM rollout WHERE workload_id = $1 \
+                     AND (active = 1 OR (revision = $2 AND body LIKE '%\"onFailure\":\"rollbackCluster\"%'))")
+    .bind_text(workload)
+    .bind(revision.map_or(0, i64::from));
+    Ok(found.fetch_number(tx).await? > 0)
+}
+
+/// Admitted releases of a revision that fail with it, were never operational with it and had another bundle or none before; at most
+/// `limit`, those that fail for the longest time. They are locked until the transaction ends, in the order of ids.
+pub async fn list_failing(tx: &mut Tx, rollout: &Rollout, limit: u32) -> Result<Vec<Release>, Error> {
+    let failing = ReleaseState::ALL.iter().copied().filter(|state| state.is_failing());
+    let rows = sql("SELECT r.id FROM release r WHERE r.workload_id = $1 AND r.revision = $2 AND r.released_revision = $2 \
+                    AND r.wave IS NOT NULL AND r.gate = 'Open' \
+                    AND (r.confirmed_revision IS NULL OR r.confirmed_revision <> $2) \
+                    AND r.desired = r.released \
+                    AND (r.rollback_bundle <> r.released OR r.rollback_bundle IS NULL \
+                         AND (r.installed_revision IS NULL OR r.installed_revision = $2)) AND r.state IN ")
+    .bind_text(rollout.workload)
+    .bind(i64::from(rollout.revision))
+    .push_list(failing.map(ReleaseState::as_str))
+    .push(" ORDER BY r.state_since, r.id LIMIT ")
+    .push_bind(i64::from(limit))
+    .fetch_all(tx)
+    .await?;
+    let ids = decode_rows(&rows, "release", |row: &RowReader<'_>| row.parse::<ReleaseId>("id"))?;
+    release::get_many(tx, &ids).await
 }
 
 /// The releases of a revision by wave, gate and `state`, an expression.
@@ -209,7 +232,7 @@ pub async fn list_gated(
 }
 
 /// Releases that a rollback of the waves from `first_wave` on has to roll back, at most `limit`: those that got the revision, and had
-/// another one before. They are locked until the transaction ends.
+/// another bundle before. They are locked until the transaction ends.
 pub async fn list_to_roll_back(
     tx: &mut Tx,
     rollout: &Rollout,
@@ -218,7 +241,7 @@ pub async fn list_to_roll_back(
 ) -> Result<Vec<Release>, Error> {
     let rows = sql(
         "SELECT r.id FROM release r WHERE r.workload_id = $1 AND r.revision = $2 AND r.released_revision = $2 \
-         AND r.gate = 'Open' AND r.desired IS NOT NULL AND r.wave >= $3 AND r.rollback_bundle IS NOT NULL \
+         AND r.gate = 'Open' AND r.desired = r.released AND r.wave >= $3 AND r.rollback_bundle <> r.released \
          ORDER BY r.wave, r.cluster_name LIMIT $4",
     )
     .bind_text(rollout.workload)
@@ -234,8 +257,8 @@ pub async fn list_to_roll_back(
 /// Number of releases of the waves from `first_wave` on that were rolled back, and whose clusters have not reported the bundle of before
 /// as applied yet.
 pub async fn count_rolling_back(tx: &mut Tx, rollout: &Rollout, first_wave: u32) -> Result<i64, Error> {
-    sql("SELECT COUNT(*) FROM release WHERE workload_id = $1 AND revision = $2 AND gate = 'Aborted' AND wave >= $3 \
-         AND rollback_bundle IS NOT NULL AND released = rollback_bundle AND (applied IS NULL OR applied <> released)")
+    sql("SELECT COUNT(*) FROM release WHERE workload_id = $1 AND revision = $2 AND gate = 'RolledBack' AND wave >= $3 \
+         AND released IS NOT NULL AND (applied IS NULL OR applied <> released)")
     .bind_text(rollout.workload)
     .bind(i64::from(rollout.revision))
     .bind(i64::from(first_wave))

@@ -298,14 +298,15 @@ fn approver_field(form: RwSignal<RolloutForm>) -> AnyView {
     .into_any()
 }
 
-/// What happens when more clusters fail than a wave allows.
-fn on_failure_field(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> AnyView {
+/// What happens when clusters fail.
+pub fn on_failure_field(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> AnyView {
     // The default is the empty value, so that an unchanged form is blank.
     let value = |one: OnFailure| if one.is_pause() { "" } else { one.as_str() };
     let selected = untrack(move || form.with(|form| form.on_failure.clone()));
     let option = |one: OnFailure| {
         let label = match one {
             OnFailure::Pause => "Pause",
+            OnFailure::RollbackCluster => "Roll back each cluster",
             OnFailure::RollbackWave => "Roll back the wave",
             OnFailure::RollbackAll => "Roll back every wave",
             OnFailure::Continue => "Continue",
@@ -318,8 +319,9 @@ fn on_failure_field(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> AnyVie
         }
     };
     let options = OnFailure::ALL.iter().copied().map(option).collect_view();
-    let help =
-        "With more failures than a wave allows. Clusters that had no revision before keep the new one.";
+    let help = "Roll back each cluster: after the failure timeout it returns to the revision before, and a first installation is \
+                removed there. The others happen with more failures than a wave allows; then a cluster that had no \
+                revision before keeps the new one.";
     view! {
         <div class="field">
             <label class="field-label" for="on-failure">
@@ -356,9 +358,7 @@ pub fn schedule_fields(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> Any
     };
     let open = untrack(move || {
         form.with(|form| {
-            [&form.from, &form.fail_after, &form.approver, &form.on_failure]
-                .iter()
-                .any(|text| !text.is_empty())
+            [&form.from, &form.fail_after, &form.approver].iter().any(|text| !text.is_empty())
                 || !form.days.is_empty()
         })
     });
@@ -405,7 +405,6 @@ pub fn schedule_fields(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> Any
                     {text("offset", "Ahead of UTC", "+00:00", "Such as +01:00.", |form| &mut form.offset)}
                     {text("fail_after", "Failure timeout", "1m", "How long a cluster may fail.", |form| &mut form.fail_after)}
                 </div>
-                {on_failure_field(form, wrong)}
                 {approver_field(form)}
             </div>
         </details>

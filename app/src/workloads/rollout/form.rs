@@ -10,7 +10,8 @@ use domain::labels::LabelSelector;
 use domain::overrides::ClusterSelector;
 use domain::placement::{FACTS_HINT, FactSelector};
 use domain::rollout::{
-    Approver, CountOrPercent, OnFailure, RolloutStrategy, RolloutWindow, TimeSpan, Wave, Weekday, check,
+    Approver, CountOrPercent, OnFailure, RolloutStrategy, RolloutWindow, TimeSpan, Wave, Weekday,
+    at_once_waves, check,
 };
 use serde::{Deserialize, Serialize};
 
@@ -154,7 +155,7 @@ pub struct RolloutForm {
     pub offset: String,
     /// `yes` if the user who publishes may not approve.
     pub approver: String,
-    /// What happens when more clusters fail than a wave allows: the name of an [`OnFailure`], or empty for the default.
+    /// What happens when clusters fail: the name of an [`OnFailure`], or empty for the default.
     pub on_failure: String,
 }
 
@@ -195,7 +196,9 @@ impl RolloutForm {
     /// The form of a rollout, with a spare row.
     pub fn from_strategy(strategy: &RolloutStrategy) -> Self {
         let window = strategy.window.clone().unwrap_or_default();
-        let mut waves: Vec<WaveForm> = strategy.waves.iter().map(WaveForm::from_wave).collect();
+        // The wave of a rollback without waves is none of the user.
+        let own: &[Wave] = if strategy.has_only_rollback() { &[] } else { &strategy.waves };
+        let mut waves: Vec<WaveForm> = own.iter().map(WaveForm::from_wave).collect();
         waves.push(WaveForm::default());
         Self {
             waves,
@@ -250,6 +253,9 @@ impl RolloutForm {
         let approver = if self.approver == "yes" { Approver::AnotherUser } else { Approver::Anyone };
         let on_failure = OnFailure::ALL.iter().copied().find(|one| one.as_str() == self.on_failure);
         let on_failure = on_failure.unwrap_or_default();
+        if on_failure == OnFailure::RollbackCluster && waves.is_empty() {
+            waves = at_once_waves();
+        }
         let strategy = RolloutStrategy { waves, fail_after, window, on_failure, approver };
         if wrong.is_empty() { Ok((strategy, rows)) } else { Err(wrong) }
     }
@@ -330,6 +336,21 @@ mod tests {
         assert_eq!((read, rows), (strategy, vec![0, 1, 2]));
         let nothing = RolloutForm::from_strategy(&RolloutStrategy::default());
         assert_eq!(nothing.parse().unwrap().0, RolloutStrategy::default());
+    }
+
+    #[test]
+    fn a_rollback_without_waves_is_a_form_without_waves() {
+        let mut strategy = RolloutStrategy::default();
+        strategy.set_cluster_rollback(true);
+        let form = RolloutForm::from_strategy(&strategy);
+        assert_eq!(
+            (form.preset(), form.on_failure.as_str()),
+            (Some(RolloutPreset::AtOnce), "rollbackCluster")
+        );
+        assert_eq!(form.findings(), []);
+        assert_eq!(form.parse().unwrap().0, strategy);
+        let paused = RolloutForm { on_failure: String::new(), ..form };
+        assert_eq!(paused.parse().unwrap().0, RolloutStrategy::default());
     }
 
     #[test]

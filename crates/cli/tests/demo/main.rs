@@ -18,6 +18,7 @@ mod messages;
 mod overrides;
 mod plans;
 mod render;
+mod rollbacks;
 mod rollouts;
 mod search;
 mod test_server;

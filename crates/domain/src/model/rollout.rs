@@ -36,6 +36,7 @@ pub use cluster::{MAX_MESSAGE_CHARS, RolloutCluster, RolloutClusterQuery, Rollou
 pub use event::{RolloutEvent, WavePosition};
 pub use reconcile::{Admission, RolloutStep, StateCount, WaveCounts};
 pub use report::{MAX_REPORT_CLUSTERS, RolloutReport};
+pub use rollback::at_once_waves;
 pub use strategy::{Approver, OnFailure, RolloutStrategy, Wave};
 pub use window::{RolloutWindow, Weekday};
 
@@ -170,9 +171,9 @@ pub struct WaveProgress {
     pub failing: u32,
     /// Of the failing ones: offline since their admission.
     pub silent: u32,
-    /// Rolled back.
+    /// Rolled back, whatever runs there now.
     pub rolled_back: u32,
-    /// Failures that do not count: those before the publish, and those that a person accepted by resuming.
+    /// Failures that do not count: those before the publish, and those that a person accepted by resuming. A rolled-back cluster is one.
     pub accepted_failures: u32,
     /// When its first cluster was admitted.
     #[serde(skip_serializing_if = "Option::is_none")]

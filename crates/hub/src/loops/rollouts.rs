@@ -106,15 +106,24 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
         panicpoint("rollouts.advance", &workload.name);
         let before = rollout.clone();
         let pauses = hub.observe_pauses();
+        // Before the counts: what is rolled back is a failure of its wave.
+        let failing = Box::pin(rollback::roll_back_failing(
+            &mut tx,
+            (&workload, &rollout),
+            (now, &pauses),
+            &mut effects,
+        ));
+        let failing = failing.await?;
         let cutoff = pauses.cutoff(now, rollout.strategy.fail_after_millis());
         let tallies = store::rollout::count_waves(&mut tx, &rollout, cutoff).await?;
         let mut step = rollout.reconcile(&tallies, now, &pauses);
         let mut has_changed = apply_step((hub, now), &mut tx, &rollout, &mut step, &mut effects).await?;
+        has_changed |= failing.is_due;
         if let Some(first_wave) = step.roll_back {
-            let changed =
-                Box::pin(rollback::advance((&mut tx, now), &mut rollout, first_wave, &mut effects)).await?;
-            step.events.extend(changed.event);
-            has_changed |= changed.is_due;
+            let waves = rollback::roll_back_waves((&mut tx, now), &mut rollout, first_wave, &mut effects);
+            let waves = Box::pin(waves).await?;
+            step.events.extend(waves.event);
+            has_changed |= waves.is_due;
         }
         if rollout.state != before.state && rollout.state == RolloutState::Completed {
             // Removals waited for it.
@@ -124,7 +133,10 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
         if rollout != before {
             store::rollout::update(&mut tx, &rollout).await?;
         }
-        next_at = if has_changed { Some(now) } else { step.next_step_at };
+        next_at = match has_changed {
+            true => Some(now),
+            false => [step.next_step_at, failing.next_at].into_iter().flatten().min(),
+        };
         let events = step.events.into_iter().map(|change| {
             let detail = EventDetail::Rollout { revision: rollout.revision, change };
             let subject = EventSubject::workload(workload.id, &workload.name);

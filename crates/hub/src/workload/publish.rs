@@ -124,6 +124,7 @@ impl Hub {
             name: &name,
             kind: OperationKind::Publish,
             revision: Some(revision.number),
+            restored_revision: restored,
         };
         let operation = self.begin_operation(&mut tx, actor, request).await?;
         workload.draft_changed = workload.draft != revision.spec;

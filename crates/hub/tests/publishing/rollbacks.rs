@@ -65,8 +65,9 @@ async fn f4b_a_failing_wave_gets_back_what_its_clusters_had_and_the_wave_before_
         (Some(2), Some(1))
     );
     let view = test.hub.get_release("web", "b").await.unwrap();
-    assert_eq!(view.state, ReleaseState::Suspended);
-    assert!(view.message.contains("1 of 1 cluster fails in wave early"), "{}", view.message);
+    assert_eq!(view.state, ReleaseState::Failed);
+    let cause = "Revision 2 failed here, and it was rolled back to revision 1.";
+    assert!(view.message.starts_with(cause), "{}", view.message);
     wait_until("c stays", async || release_state(&test, "web", "c").await == ReleaseState::Suspended).await;
     assert_eq!(released_revision(&test, "c").await, Some(1));
     // Passes over the same revision deliver nothing.
@@ -111,6 +112,13 @@ async fn f4b_a_rollback_of_all_waves_continues_after_a_restart_and_is_an_inciden
         (released_revision(&test, "a").await, released_revision(&test, "b").await),
         (Some(1), Some(1))
     );
+    let works = test.hub.get_release("web", "a").await.unwrap();
+    assert_eq!(works.release.rollback().map(|before| before.revision), Some(1));
+    assert!(works.message.contains("1 of 1 cluster fails in wave early"), "{}", works.message);
+    // What was rolled back with its waves is not delivered by a sync.
+    test.hub.sync_workload(&test.actor, "web", &[]).await.unwrap();
+    test.run_rollout_loop().await;
+    assert_eq!(released_revision(&test, "a").await, Some(1));
 
     drop(b);
     let mut test = test.restart().await;

@@ -28,6 +28,7 @@ table_row! {
     Mutable applied = release.applied().map(Digest::to_string) => applied: opt_parse;
     Mutable applied_revision = release.applied_revision() => applied_revision: opt_count;
     Mutable installed_revision = release.installed_revision() => installed_revision: opt_count;
+    Mutable confirmed_revision = release.confirmed_revision() => confirmed_revision: opt_count;
     Mutable rendered_facts = release.rendered_facts().map(Digest::to_string) => rendered_facts: opt_parse;
     Mutable rendered_facts_revision = release.rendered_facts_revision() => rendered_facts_revision: opt_count;
     Mutable facts_comparison = release.facts_comparison().map(to_json).transpose()? => facts_comparison: opt_json;

@@ -30,10 +30,7 @@ pub async fn list_clusters(
         .push(&MAX_MESSAGE_CHARS.to_string())
         .push(") AS message, ")
         .push(STATE_OF_REVISION)
-        .push(
-            " AS counted_state, CAST(CASE WHEN r.rollback_bundle IS NOT NULL AND r.released = r.rollback_bundle \
-             THEN 1 ELSE 0 END AS BIGINT) AS is_rolled_back FROM release r",
-        );
+        .push(" AS counted_state FROM release r");
     let mut statement = push_filters(head, rollout, wave, query);
     if let Some((wave, name)) = after {
         statement = statement.push(" AND (r.wave > ").push_bind(wave).push(" OR (r.wave = ").push_bind(wave);
@@ -81,7 +78,6 @@ fn read_cluster(row: &RowReader<'_>, rollout: &Rollout) -> Result<RolloutCluster
         row.enum_value::<Gate>("gate")?,
         row::read_state(row, "counted_state")?,
         row.int("admitted_offline")? != 0,
-        row.int("is_rolled_back")? != 0,
     );
     Ok(RolloutCluster {
         name: row.text("cluster_name")?,

@@ -37,7 +37,7 @@ pub struct ReleaseRow {
     pub released: Option<Digest>,
     /// Revision number of `released`; differs from `revision` unless the gate is open.
     pub released_revision: Option<u32>,
-    /// Digest of the bundle that a rollback of its rollout releases again.
+    /// Digest of the bundle that a rollback returns to.
     pub rollback_bundle: Option<Digest>,
     /// Revision number of `rollback_bundle`.
     pub rollback_revision: Option<u32>,
@@ -49,6 +49,8 @@ pub struct ReleaseRow {
     pub applied_revision: Option<u32>,
     /// Number of the first revision that was applied completely.
     pub installed_revision: Option<u32>,
+    /// Number of the last revision that was operational.
+    pub confirmed_revision: Option<u32>,
     /// Digest of the facts that `rendered_facts_revision` is rendered with.
     pub rendered_facts: Option<Digest>,
     /// Number of the revision that is rendered with `rendered_facts`.
@@ -97,6 +99,7 @@ impl Release {
             applied: row.applied,
             applied_revision: row.applied_revision,
             installed_revision: row.installed_revision,
+            confirmed_revision: row.confirmed_revision,
             rendered_facts: row.rendered_facts,
             rendered_facts_revision: row.rendered_facts_revision,
             facts_comparison: row.facts_comparison,
@@ -180,7 +183,7 @@ impl Release {
         self.released_revision
     }
 
-    /// What a rollback of its rollout releases again.
+    /// What a rollback returns to; `None` if nothing was applied completely before.
     pub const fn rollback(&self) -> Option<&RollbackTarget> {
         self.rollback.as_ref()
     }
@@ -198,6 +201,11 @@ impl Release {
     /// Number of the first revision that was applied completely since the release is on its cluster.
     pub const fn installed_revision(&self) -> Option<u32> {
         self.installed_revision
+    }
+
+    /// Number of the last revision that was operational on its cluster.
+    pub const fn confirmed_revision(&self) -> Option<u32> {
+        self.confirmed_revision
     }
 
     /// Digest of the facts that [`Self::rendered_facts_revision`] is rendered with.

@@ -110,7 +110,8 @@ impl Rollout {
             RolloutAction::Abort => self.set_state(RolloutState::Aborted { by: by.to_owned() }, now),
             RolloutAction::Resume => {
                 for progress in self.waves.iter_mut().take(at + 1) {
-                    progress.accepted_failures = progress.accepted_failures.max(progress.failing);
+                    let failures = progress.failing.saturating_add(progress.rolled_back);
+                    progress.accepted_failures = progress.accepted_failures.max(failures);
                 }
                 let needs_approval = self.strategy.waves.get(at).is_some_and(|wave| wave.approval);
                 let approved = self.waves.get(at).is_some_and(|wave| wave.approved_by.is_some());

@@ -28,7 +28,7 @@ pub enum RolloutClusterStatus {
     Failing,
     /// Offline since its admission: it is not known what runs there.
     Silent,
-    /// It got back the revision from before.
+    /// It got back what it ran before, or its first installation was removed.
     RolledBack,
     /// The rollout ended before its wave admitted it.
     NotStarted,
@@ -59,15 +59,10 @@ impl RolloutClusterStatus {
     }
 
     /// What a release in this state is counted as, by the rules of [`WaveCounts::add`]; a failure counts at once.
-    pub fn from_release(
-        gate: Gate,
-        state: ReleaseState,
-        is_admitted_offline: bool,
-        is_rolled_back: bool,
-    ) -> Self {
+    pub fn from_release(gate: Gate, state: ReleaseState, is_admitted_offline: bool) -> Self {
         match gate {
             Gate::Closed => return Self::Waiting,
-            Gate::Aborted if is_rolled_back => return Self::RolledBack,
+            Gate::RolledBack => return Self::RolledBack,
             Gate::Aborted => return Self::NotStarted,
             Gate::Open => {}
         }
@@ -133,7 +128,7 @@ mod tests {
 
     #[test]
     fn f4b_a_cluster_has_the_status_that_its_wave_counts_it_as() {
-        let status = |gate, state, offline| RolloutClusterStatus::from_release(gate, state, offline, false);
+        let status = RolloutClusterStatus::from_release;
         for (state, expected) in [
             (ReleaseState::Healthy, RolloutClusterStatus::Operational),
             (ReleaseState::Degraded, RolloutClusterStatus::Failing),
@@ -147,7 +142,8 @@ mod tests {
         }
         assert_eq!(status(Gate::Open, ReleaseState::Unknown, true), RolloutClusterStatus::Deferred);
         assert_eq!(status(Gate::Aborted, ReleaseState::Suspended, false), RolloutClusterStatus::NotStarted);
-        let back = RolloutClusterStatus::from_release(Gate::Aborted, ReleaseState::Suspended, false, true);
-        assert_eq!(back, RolloutClusterStatus::RolledBack);
+        for state in [ReleaseState::Suspended, ReleaseState::Failed, ReleaseState::Removed] {
+            assert_eq!(status(Gate::RolledBack, state, false), RolloutClusterStatus::RolledBack);
+        }
     }
 }

@@ -21,7 +21,7 @@ pub struct RolloutStrategy {
     /// When clusters may be admitted; `None` for always.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<RolloutWindow>,
-    /// What happens when more clusters fail than a wave allows.
+    /// What happens when clusters fail.
     #[serde(skip_serializing_if = "OnFailure::is_pause")]
     pub on_failure: OnFailure,
     /// Who may approve the waves that require it.
@@ -29,7 +29,7 @@ pub struct RolloutStrategy {
     pub approver: Approver,
 }
 
-/// What happens when more clusters fail than a wave allows.
+/// What happens when clusters fail: each for itself, or when they are more than a wave allows.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray,
 )]
@@ -37,14 +37,17 @@ pub struct RolloutStrategy {
 #[serde(rename_all = "camelCase")]
 #[strum(serialize_all = "camelCase")]
 pub enum OnFailure {
-    /// The rollout is paused.
+    /// With more failures than a wave allows, the rollout is paused.
     #[default]
     Pause,
-    /// The clusters of that wave, and of those that started after it, get back the revision that they had before the rollout.
+    /// As `pause`, and each cluster on which the revision fails before it was operational there returns to what it ran before; a first
+    /// installation is removed.
+    RollbackCluster,
+    /// With more failures than a wave allows, the clusters of that wave, and of those that started after it, return to what they ran before.
     RollbackWave,
-    /// All clusters that got the revision get back the one that they had before the rollout.
+    /// With more failures than a wave allows, all clusters that got the revision return to what they ran before.
     RollbackAll,
-    /// The rollout continues.
+    /// The rollout continues, whatever fails.
     Continue,
 }
 
@@ -62,10 +65,19 @@ impl OnFailure {
         *self == Self::Pause
     }
 
+    /// Whether clusters are rolled back.
+    pub const fn is_rollback(self) -> bool {
+        matches!(self, Self::RollbackCluster | Self::RollbackWave | Self::RollbackAll)
+    }
+
     /// What will happen, as sentences for people.
     pub const fn description(self) -> &'static str {
         match self {
             Self::Pause => "If more clusters fail than a wave allows, the rollout pauses.",
+            Self::RollbackCluster => {
+                "A cluster on which it fails is rolled back to the revision of before, and a first installation is removed there. If more \
+                 clusters fail than a wave allows, the rollout pauses."
+            }
             Self::RollbackWave => {
                 "If more clusters fail than a wave allows, that wave and those after it are rolled back to the revision of before. A \
                  cluster that had none keeps the new one."

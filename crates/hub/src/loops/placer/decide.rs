@@ -193,19 +193,21 @@ async fn load_published(tx: &mut Tx, workload: &WorkloadHead) -> Result<Option<R
     Ok(Some(store::revision::get_existing(tx, workload.id, number).await?))
 }
 
-/// Whether the revision has a rollout that is not completed: until then nothing is removed. One that only waits for the approval of its
-/// publish has the wave that its spec has not, which the revision gets here; after the approval it is as one without waves.
+/// Whether the revision has a rollout that is not completed: until then nothing is removed. Without waves of a user, it has the wave for the
+/// approval of its publish, which its spec has not and which the revision gets here, or the one for the rollback of clusters: these
+/// hold up removals only until the approval, because a failure may pause what is left of them.
 async fn adopt_rollout(tx: &mut Tx, revision: &mut Revision) -> Result<bool, Error> {
     let Some(rollout) = store::rollout::get(tx, revision.workload, revision.number).await? else {
         return Ok(false);
     };
     let is_completed = rollout.state == RolloutState::Completed;
-    if !revision.spec.rollout.is_at_once() {
+    if !revision.spec.rollout.is_at_once() && !revision.spec.rollout.has_only_rollback() {
         return Ok(!is_completed);
     }
-    let is_approved = rollout.is_approved();
+    let is_awaited =
+        rollout.strategy.waves.first().is_some_and(|wave| wave.approval) && !rollout.is_approved();
     revision.spec.rollout.waves = rollout.strategy.waves;
-    Ok(!is_completed && !is_approved)
+    Ok(!is_completed && is_awaited)
 }
 
 async fn load_fleet(

@@ -1,11 +1,14 @@
-//! Rolls back the clusters of a rollout in which more failed than it allows.
+//! Rolls back clusters of a rollout after failures: each one by itself, or whole waves (S1-10, F4b).
 //!
-//! Each pass does what is missing: the releases that have to be rolled back are found by what is stored of them, so a pass that is cut off
-//! or repeated changes nothing else. The rollout is rolled back once every cluster has reported the bundle of before; one that is offline
-//! is waited for.
+//! In the transaction of the step. Each pass does what is missing: the releases that have to be rolled back are found by what is stored of
+//! them, and one that was rolled back is not among them, so a pass that is cut off or repeated changes nothing else.
 
-use domain::Timestamp;
+use domain::event::{EventKind, NewEvent};
+use domain::release::Release;
 use domain::rollout::{Rollout, RolloutEvent, RolloutState};
+use domain::time::Pauses;
+use domain::workload::WorkloadHead;
+use domain::{Severity, Timestamp};
 use store::Tx;
 
 use super::RELEASES_PER_COMMIT;
@@ -14,47 +17,91 @@ use crate::failpoint::failpoint;
 use crate::hub::CommitEffects;
 
 /// What a pass has changed.
+#[derive(Default)]
 pub(super) struct RollbackStep {
-    /// The end of the rollback.
+    /// The end of the rollback of waves.
     pub event: Option<RolloutEvent>,
     /// Whether there is more to do now.
     pub is_due: bool,
+    /// When the next cluster has failed for long enough.
+    pub next_at: Option<Timestamp>,
 }
 
-/// Rolls back releases of the waves from `first_wave` on, or ends the rollback.
-pub(super) async fn advance(
+/// Rolls back the clusters that fail since the strategy's `fail_after`, each by itself, if the rollout says so and was not aborted. Times
+/// in which the hub recorded nothing are not counted.
+pub(super) async fn roll_back_failing(
+    tx: &mut Tx,
+    (workload, rollout): (&WorkloadHead, &Rollout),
+    (now, pauses): (Timestamp, &Pauses),
+    effects: &mut CommitEffects,
+) -> Result<RollbackStep, Error> {
+    let mut step = RollbackStep::default();
+    if !rollout.rolls_back_clusters() {
+        return Ok(step);
+    }
+    let fail_after = rollout.strategy.fail_after_millis();
+    let cutoff = pauses.cutoff(now, fail_after);
+    let mut changed: Vec<Release> = Vec::new();
+    for mut release in store::rollout::list_failing(tx, rollout, RELEASES_PER_COMMIT).await? {
+        if release.state_since() > cutoff {
+            let due = pauses.deadline(release.state_since(), fail_after);
+            step.next_at = Some(step.next_at.map_or(due, |earliest| earliest.min(due)));
+            continue;
+        }
+        if release.roll_back_failing(now) {
+            let cluster = store::cluster::get_name(tx, release.cluster()).await?.unwrap_or_default();
+            let message = release.rollback_cause().unwrap_or_default();
+            let event = NewEvent::new(EventKind::RolloutChanged, "flotilla", format!("{cluster}: {message}"))
+                .with_workload(workload.id, &workload.name)
+                .with_cluster(release.cluster(), &cluster)
+                .with_release(release.id())
+                .with_severity(Severity::Error);
+            effects.events.push(event);
+            effects.changed_clusters.push(release.cluster());
+            changed.push(release);
+        }
+    }
+    if !changed.is_empty() {
+        store::release::update_many(tx, &changed).await?;
+        failpoint("rollback.before_commit");
+        step.is_due = true;
+    }
+    Ok(step)
+}
+
+/// Rolls back releases of the waves from `first_wave` on, or ends the rollback once every cluster has reported what it ran before; one that
+/// is offline is waited for.
+pub(super) async fn roll_back_waves(
     (tx, now): (&mut Tx, Timestamp),
     rollout: &mut Rollout,
     first_wave: u32,
     effects: &mut CommitEffects,
 ) -> Result<RollbackStep, Error> {
-    let message = match &rollout.state {
+    let mut step = RollbackStep::default();
+    let why = match &rollout.state {
         RolloutState::RollingBack { message, .. } => message.clone(),
-        _ => return Ok(RollbackStep { event: None, is_due: false }),
+        _ => return Ok(step),
     };
-    let mut releases =
-        store::rollout::list_to_roll_back(tx, rollout, first_wave, RELEASES_PER_COMMIT).await?;
-    let mut rolled_back = 0_usize;
-    for release in &mut releases {
-        let before = release.rollback().map_or(0, |before| before.revision);
-        let text = format!(
-            "The rollout of revision {} was rolled back: {message} This cluster has revision {before} again until the next publish.",
-            rollout.revision
-        );
-        if release.roll_back(text, now) {
-            rolled_back += 1;
+    let mut changed: Vec<Release> = Vec::new();
+    for mut release in store::rollout::list_to_roll_back(tx, rollout, first_wave, RELEASES_PER_COMMIT).await?
+    {
+        if release.roll_back_with_rollout(&why, now) {
             effects.changed_clusters.push(release.cluster());
+            changed.push(release);
         }
     }
-    if rolled_back > 0 {
-        store::release::update_many(tx, &releases).await?;
+    if !changed.is_empty() {
+        store::release::update_many(tx, &changed).await?;
         failpoint("rollback.before_commit");
-        return Ok(RollbackStep { event: None, is_due: true });
+        step.is_due = true;
+        return Ok(step);
     }
     if store::rollout::count_rolling_back(tx, rollout, first_wave).await? > 0 {
-        return Ok(RollbackStep { event: None, is_due: false });
+        return Ok(step);
     }
     failpoint("rollback.before_end");
     // Then the gates of the clusters that were not admitted are ended.
-    Ok(RollbackStep { event: rollout.finish_rollback(now), is_due: true })
+    step.event = rollout.finish_rollback(now);
+    step.is_due = true;
+    Ok(step)
 }

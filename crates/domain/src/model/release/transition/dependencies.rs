@@ -19,9 +19,9 @@ impl Release {
         let DesiredRevision { revision, outcome, policies } = next;
         let waiting = StageState::Waiting(StageReason::new(Reason::WaitingForDependency, message));
         match outcome {
-            // Its rollout was aborted: nothing of this revision is delivered, whatever it waits for.
+            // Its rollout was aborted or rolled back: nothing of this revision is delivered, whatever it waits for.
             RenderOutcome::Bundle(digest)
-                if self.gate == Gate::Aborted
+                if self.gate.is_ended()
                     && self.revision == Some(revision)
                     && self.desired.as_ref() == Some(&digest) =>
             {
@@ -39,7 +39,7 @@ impl Release {
             }
             RenderOutcome::Bundle(digest) if !self.is_released(&digest, revision, &policies) => self
                 .update_tracking_state(at, |release| {
-                    release.desire_revision(revision);
+                    release.revision = Some(revision);
                     release.stop_at_stage(StageName::Released, waiting, Some(digest), at)
                 }),
             other => self.set_desired_revision(revision, other, policies, at),
