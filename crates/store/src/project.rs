@@ -54,6 +54,14 @@ pub async fn get_publish_approval(tx: &mut Tx, id: ProjectId) -> Result<PublishA
     read.ok_or_else(|| missing_project(id))
 }
 
+/// Keeps the settings of a project from being changed until the transaction ends; others may do so too.
+pub async fn share(tx: &mut Tx, id: ProjectId) -> Result<(), Error> {
+    let clause = tx.sharing_clause();
+    let row =
+        sql("SELECT id FROM project WHERE id = $1").bind_text(id).push(clause).fetch_optional(tx).await?;
+    row.map(drop).ok_or_else(|| missing_project(id))
+}
+
 /// A project, locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, id: ProjectId) -> Result<Project, Error> {
     let clause = tx.locking_clause();

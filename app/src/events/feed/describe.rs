@@ -210,7 +210,7 @@ fn describe_outcome(group: &EventGroup<'_>) -> String {
         },
         _ => None,
     };
-    let completed = group.events.iter().find_map(|event| end(event)).unwrap_or("");
+    let completed = group.events.iter().find_map(end).unwrap_or("");
     let outcome = match failing.first() {
         Some(first) => {
             let names = join_clusters(failing.iter().map(|event| event.cluster_name.as_str()));

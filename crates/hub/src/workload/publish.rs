@@ -216,6 +216,8 @@ impl Hub {
     ) -> Result<(), Error> {
         let PublishableWorkload { workload, is_new, .. } = stored;
         self.lock_dependencies(tx, &workload.name, spec).await?;
+        // The approval that it requires is that of the commit.
+        store::project::share(tx, self.project()).await?;
         self.recheck_dependents(tx, stored, decision, force).await?;
         if matches!(response, PublishResponse::Deployment { .. }) {
             store::group::lock_changes(tx).await?;
@@ -279,7 +281,7 @@ impl Hub {
     }
 
     /// How a revision is delivered: as its spec says, with an approval after the first wave if its publish requires one, and with the
-    /// approval that the project requires now, in the transaction of the publish.
+    /// approval that the project requires; the publish has locked that.
     async fn rollout_strategy(
         &self,
         tx: &mut Tx,
