@@ -149,7 +149,8 @@ pub async fn is_affected(tx: &mut Tx, workload: WorkloadId, revision: Option<u32
 }
 
 /// Admitted releases of a revision that fail with it, were never operational with it and had another bundle or none before; at most
-/// `limit`, those that fail for the longest time. They are locked until the transaction ends, in the order of ids.
+/// `limit`: first those with another bundle, because a first installation may have to stay, and of these the ones that fail for the longest
+/// time. They are locked until the transaction ends, in the order of ids.
 pub async fn list_failing(tx: &mut Tx, rollout: &Rollout, limit: u32) -> Result<Vec<Release>, Error> {
     let failing = ReleaseState::ALL.iter().copied().filter(|state| state.is_failing());
     let rows = sql("SELECT r.id FROM release r WHERE r.workload_id = $1 AND r.revision = $2 AND r.released_revision = $2 \
@@ -161,7 +162,7 @@ pub async fn list_failing(tx: &mut Tx, rollout: &Rollout, limit: u32) -> Result<
     .bind_text(rollout.workload)
     .bind(i64::from(rollout.revision))
     .push_list(failing.map(ReleaseState::as_str))
-    .push(" ORDER BY r.state_since, r.id LIMIT ")
+    .push(" ORDER BY CASE WHEN r.rollback_bundle IS NULL THEN 1 ELSE 0 END, r.state_since, r.id LIMIT ")
     .push_bind(i64::from(limit))
     .fetch_all(tx)
     .await?;

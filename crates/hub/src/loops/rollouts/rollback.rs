@@ -1,4 +1,4 @@
-//! Rolls back clusters of a rollout after failures: each one by itself, or whole waves (S1-10, F4b).
+//! Rolls back clusters of a rollout after failures: each one by itself, or whole waves (S1-10).
 //!
 //! In the transaction of the step. Each pass does what is missing: the releases that have to be rolled back are found by what is stored of
 //! them, and one that was rolled back is not among them, so a pass that is cut off or repeated changes nothing else.
