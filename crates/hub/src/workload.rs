@@ -151,7 +151,7 @@ impl Hub {
     /// workload.
     pub(crate) async fn lock_workloads(&self, tx: &mut Tx, ids: &[WorkloadId]) -> Result<(), Error> {
         store::workload::lock_many(tx, ids).await?;
-        store::rollout::lock_active(tx, ids).await?;
+        store::rollout::lock_open(tx, ids).await?;
         Ok(store::release::lock_by_workloads(tx, ids).await?)
     }
 

@@ -74,13 +74,14 @@ pub async fn find_open(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Rollo
     decode_row(statement.fetch_optional(tx).await?, "rollout", read)
 }
 
-/// Locks the active rollouts of these workloads until the transaction ends, in the order of workloads.
-pub async fn lock_active(tx: &mut Tx, workloads: &[WorkloadId]) -> Result<(), Error> {
+/// Locks the rollouts of these workloads that are active, or were rolled back and are not replaced yet, until the transaction ends, in the
+/// order of workloads.
+pub async fn lock_open(tx: &mut Tx, workloads: &[WorkloadId]) -> Result<(), Error> {
     let mut workloads = workloads.to_vec();
     workloads.sort_unstable();
     for some in workloads.chunks(500) {
         let select =
-            sql("SELECT workload_id FROM rollout WHERE active = 1 AND workload_id IN ").push_list(some);
+            sql("SELECT workload_id FROM rollout WHERE workload_id IN ").push_list(some).push(IS_OPEN);
         select.push(" ORDER BY workload_id").push_locking_clause(tx).fetch_all(tx).await?;
     }
     Ok(())
