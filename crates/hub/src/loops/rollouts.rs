@@ -99,6 +99,8 @@ async fn record_failure(hub: &Hub, claim: (WorkloadId, i64), error: Error) -> Re
 
 async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Error> {
     let now = hub.clock().now();
+    // Before the counts: what is rolled back is a failure of its wave.
+    let failing = Box::pin(rollback::roll_back_failing((hub, now), id)).await?;
     let mut tx = hub.write().await?;
     let mut effects = CommitEffects::default();
     let mut next_at = None;
@@ -106,14 +108,6 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
         panicpoint("rollouts.advance", &workload.name);
         let before = rollout.clone();
         let pauses = hub.observe_pauses();
-        // Before the counts: what is rolled back is a failure of its wave.
-        let failing = Box::pin(rollback::roll_back_failing(
-            &mut tx,
-            (&workload, &rollout),
-            (now, &pauses),
-            &mut effects,
-        ));
-        let failing = failing.await?;
         let cutoff = pauses.cutoff(now, rollout.strategy.fail_after_millis());
         let tallies = store::rollout::count_waves(&mut tx, &rollout, cutoff).await?;
         let mut step = rollout.reconcile(&tallies, now, &pauses);

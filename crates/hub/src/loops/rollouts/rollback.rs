@@ -1,20 +1,19 @@
 //! Rolls back clusters of a rollout after failures: each one by itself, or whole waves (S1-10).
 //!
-//! In the transaction of the step. Each pass does what is missing: the releases that have to be rolled back are found by what is stored of
-//! them, and one that was rolled back is not among them, so a pass that is cut off or repeated changes nothing else.
+//! Each pass does what is missing: the releases that have to be rolled back are found by what is stored of them, and one that was rolled
+//! back is not among them, so a pass that is cut off or repeated changes nothing else.
 
 use domain::event::{EventKind, NewEvent};
 use domain::release::Release;
 use domain::rollout::{Rollout, RolloutEvent, RolloutState};
-use domain::time::Pauses;
 use domain::workload::WorkloadHead;
-use domain::{Severity, Timestamp};
+use domain::{Severity, Timestamp, WorkloadId};
 use store::Tx;
 
-use super::RELEASES_PER_COMMIT;
-use crate::Error;
+use super::{RELEASES_PER_COMMIT, load_rollout};
 use crate::failpoint::failpoint;
 use crate::hub::CommitEffects;
+use crate::{Error, Hub};
 
 /// What a pass has changed.
 #[derive(Default)]
@@ -29,44 +28,57 @@ pub(super) struct RollbackStep {
 
 /// Rolls back the clusters that fail since the strategy's `fail_after`, each by itself, if the rollout says so and was not aborted. Times
 /// in which the hub recorded nothing are not counted.
+///
+/// In a transaction of its own: the step locks other releases, and those of one transaction are locked in one order.
 pub(super) async fn roll_back_failing(
-    tx: &mut Tx,
-    (workload, rollout): (&WorkloadHead, &Rollout),
-    (now, pauses): (Timestamp, &Pauses),
-    effects: &mut CommitEffects,
+    (hub, now): (&Hub, Timestamp),
+    id: WorkloadId,
 ) -> Result<RollbackStep, Error> {
     let mut step = RollbackStep::default();
-    if !rollout.rolls_back_clusters() {
+    // Read without the write lock first: most rollouts do not say so.
+    let mut tx = hub.read().await?;
+    let says_so = |found: &(WorkloadHead, Rollout)| found.1.rolls_back_clusters();
+    if load_rollout(&mut tx, id).await?.filter(says_so).is_none() {
         return Ok(step);
     }
-    let fail_after = rollout.strategy.fail_after_millis();
+    drop(tx);
+    let mut tx = hub.write().await?;
+    let Some((workload, rollout)) = load_rollout(&mut tx, id).await?.filter(says_so) else {
+        return Ok(step);
+    };
+    let (fail_after, pauses) = (rollout.strategy.fail_after_millis(), hub.observe_pauses());
     let cutoff = pauses.cutoff(now, fail_after);
-    let mut changed: Vec<Release> = Vec::new();
-    for mut release in store::rollout::list_failing(tx, rollout, RELEASES_PER_COMMIT).await? {
+    let (mut changed, mut effects) = (Vec::new(), CommitEffects::default());
+    for mut release in store::rollout::list_failing(&mut tx, &rollout, RELEASES_PER_COMMIT).await? {
         if release.state_since() > cutoff {
             let due = pauses.deadline(release.state_since(), fail_after);
             step.next_at = Some(step.next_at.map_or(due, |earliest| earliest.min(due)));
             continue;
         }
         if release.roll_back_failing(now) {
-            let cluster = store::cluster::get_name(tx, release.cluster()).await?.unwrap_or_default();
-            let message = release.rollback_cause().unwrap_or_default();
-            let event = NewEvent::new(EventKind::RolloutChanged, "flotilla", format!("{cluster}: {message}"))
-                .with_workload(workload.id, &workload.name)
-                .with_cluster(release.cluster(), &cluster)
-                .with_release(release.id())
-                .with_severity(Severity::Error);
-            effects.events.push(event);
+            let cluster = store::cluster::get_name(&mut tx, release.cluster()).await?.unwrap_or_default();
+            effects.events.push(rollback_event(&workload, &release, &cluster));
             effects.changed_clusters.push(release.cluster());
             changed.push(release);
         }
     }
     if !changed.is_empty() {
-        store::release::update_many(tx, &changed).await?;
+        store::release::update_many(&mut tx, &changed).await?;
         failpoint("rollback.before_commit");
+        hub.commit(tx, effects).await?;
         step.is_due = true;
     }
     Ok(step)
+}
+
+/// The event of a cluster that was rolled back by itself.
+fn rollback_event(workload: &WorkloadHead, release: &Release, cluster: &str) -> NewEvent {
+    let message = format!("{cluster}: {}", release.rollback_cause().unwrap_or_default());
+    NewEvent::new(EventKind::RolloutChanged, "flotilla", message)
+        .with_workload(workload.id, &workload.name)
+        .with_cluster(release.cluster(), cluster)
+        .with_release(release.id())
+        .with_severity(Severity::Error)
 }
 
 /// Rolls back releases of the waves from `first_wave` on, or ends the rollback once every cluster has reported what it ran before; one that
