@@ -280,7 +280,8 @@ impl Operation {
         })
     }
 
-    /// Whether what it requested was rolled back there. A sync delivers it again, so that this is the outcome of that attempt.
+    /// Whether what it requested was rolled back there. It is the outcome of a sync too: that delivers it again, or the cluster still has not
+    /// what is desired.
     fn is_rolled_back(&self, release: &Release) -> bool {
         let is_requested = self.revision.is_none() || release.revision() == self.revision;
         !self.kind.is_removal() && is_requested && release.rollback_cause().is_some()
