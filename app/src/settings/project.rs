@@ -36,13 +36,19 @@ pub async fn project_read() -> AppResult<Project> {
 /// Changes the project with the revision `base_revision`.
 #[server(prefix = "/api/fn", endpoint = "project_save")]
 pub async fn project_save(form: ProjectForm) -> AppResult<()> {
-    use crate::host;
     use crate::paths::{self, SettingsTab};
+    use crate::{errors::AppError, host};
+    use domain::Finding;
     let (hub, actor) = (host::hub()?, host::actor()?);
     let ProjectForm { locked_values, publish_approval, base_revision } = form;
     let locked_values = locked_values.replace("\r\n", "\n");
-    // Another value is none of this form's.
-    let approval = publish_approval.parse().ok();
+    let approval = match publish_approval.as_str() {
+        "" => None,
+        text => Some(text.parse::<PublishApproval>().map_err(|why| {
+            let finding = Finding::error("G100", format!("{why}."), "Choose a value of the list.");
+            host::with_status(AppError::Invalid(vec![finding.with_path("/publishApproval")]))
+        })?),
+    };
     host::into_app_result(hub.save_project(&actor, locked_values, approval, Some(base_revision)).await)?;
     leptos_axum::redirect(&paths::settings_tab(SettingsTab::Project));
     Ok(())
