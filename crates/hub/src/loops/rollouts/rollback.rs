@@ -37,13 +37,14 @@ pub(super) async fn roll_back_failing(
     let mut step = RollbackStep::default();
     // Read without the write lock first: most rollouts do not say so.
     let mut tx = hub.read().await?;
-    let says_so = |found: &(WorkloadHead, Rollout)| found.1.rolls_back_clusters();
-    if load_rollout(&mut tx, id).await?.filter(says_so).is_none() {
+    let found = load_rollout(&mut tx, id).await?;
+    if !found.is_some_and(|(_, rollout)| rollout.rolls_back_clusters()) {
         return Ok(step);
     }
     drop(tx);
     let mut tx = hub.write().await?;
-    let Some((workload, rollout)) = load_rollout(&mut tx, id).await?.filter(says_so) else {
+    let found = load_rollout(&mut tx, id).await?;
+    let Some((workload, rollout)) = found.filter(|(_, rollout)| rollout.rolls_back_clusters()) else {
         return Ok(step);
     };
     let (fail_after, pauses) = (rollout.strategy.fail_after_millis(), hub.observe_pauses());

@@ -1,4 +1,4 @@
-//! What happens when more clusters fail than a wave allows.
+//! What happens when clusters fail.
 
 use super::*;
 
@@ -91,4 +91,20 @@ fn f4b_a_rollout_that_continues_reports_the_failures_of_a_wave_once() {
     assert_eq!(rollout.waves[1].exceeded_at, Some(minutes(5)));
     let step = rollout.reconcile(&second_wave_fails(), minutes(6), &Pauses::default());
     assert!(!event_messages(&step, minutes(6)).contains(&accepted), "once");
+}
+
+#[test]
+fn s1_10_a_cluster_that_was_rolled_back_by_itself_stays_a_failure_of_its_wave_until_it_is_accepted() {
+    let mut rollout = on_failure(OnFailure::RollbackCluster);
+    let prod = WaveCounts { operational: 1, rolled_back: 1, ..WaveCounts::default() };
+    let counts = [wave_counts(0, 0, 2), prod, wave_counts(4, 0, 0)];
+    let step = rollout.reconcile(&counts, NOW, &Pauses::default());
+    assert_eq!((&rollout.state, step.roll_back), (&RolloutState::AutoPaused { message: WHY.into() }, None));
+    assert!(rollout.rolls_back_clusters(), "others may fail while it is paused");
+    assert!(rollout.check_action(RolloutAction::Retry).is_err(), "it does not run there any more");
+    rollout.apply_action(RolloutAction::Resume, "ann", minutes(1)).unwrap();
+    let step = rollout.reconcile(&counts, minutes(1), &Pauses::default());
+    assert_eq!((rollout.wave, step.admission), (2, Some(Admission { wave: 2, limit: 4 })));
+    rollout.apply_action(RolloutAction::Abort, "ann", minutes(2)).unwrap();
+    assert!(!rollout.rolls_back_clusters());
 }
