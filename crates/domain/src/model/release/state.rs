@@ -248,7 +248,10 @@ impl Release {
                 Some(cause) => cause.to_owned(),
                 None => self.removed_message(),
             },
-            ReleaseGoal::Orphaned { .. } => "It was orphaned: its objects stay on the cluster.".to_owned(),
+            ReleaseGoal::Orphaned { .. } => match self.rollback_cause() {
+                Some(cause) => format!("{cause} Its objects were orphaned: they stay on the cluster."),
+                None => "It was orphaned: its objects stay on the cluster.".to_owned(),
+            },
             ReleaseGoal::Abandoned { .. } => {
                 "It was deleted by force without confirmation of the cluster; its objects may still exist there.".to_owned()
             }

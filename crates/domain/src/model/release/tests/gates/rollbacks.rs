@@ -56,6 +56,20 @@ fn s1_10_a_failing_first_installation_is_removed() {
 }
 
 #[test]
+fn s1_10_a_failing_first_installation_whose_objects_are_orphaned_says_that_they_stay() {
+    let mut release = new_release();
+    let policies = Policies { deletion: DeletionPolicy::Orphan, ..Policies::default() };
+    release.set_desired_revision(1, RenderOutcome::Bundle(bundle(1)), policies, at(1));
+    let failed = StageState::Failed(stage_reason(Reason::Invalid, "no such field"));
+    release.apply_report(&report(&release, StageName::Applied, failed), at(2)).unwrap();
+    assert!(release.roll_back_failing(at(70)));
+    let done = report(&release, StageName::Pruned, StageState::Done);
+    release.apply_report(&ReleaseReport { removed: true, applied: None, ..done }, at(71)).unwrap();
+    let message = "Revision 1 failed here, and its first installation was rolled back. no such field Its objects were orphaned: they stay on the cluster.";
+    assert_state(&release, ReleaseState::Orphaned, message);
+}
+
+#[test]
 fn f4b_a_cluster_that_works_is_suspended_when_it_is_rolled_back_with_others_and_one_that_fails_has_failed() {
     let mut works = healthy_release();
     works.set_desired_revision(2, RenderOutcome::Bundle(bundle(2)), Policies::default(), at(5));
