@@ -135,6 +135,7 @@ fn register_operations(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(session::revoke_all::revoke_sessions))
         .routes(routes!(auth::can_i))
         .routes(routes!(watch::watch_changes));
+    let table = register_suspensions(table);
     let table = register_users(table);
     let table = register_audit(table);
     let table = register_incidents(table);
@@ -180,6 +181,17 @@ fn register_workload_operations(table: OpenApiRouter<Site>) -> OpenApiRouter<Sit
         .routes(routes!(overrides::delete::delete_override))
         .routes(routes!(workload::values::get_values))
         .routes(routes!(workload::render::render_workload))
+}
+
+/// The operations on suspensions of workloads and clusters.
+fn register_suspensions(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
+    table
+        .routes(routes!(workload::suspend::suspend_workload))
+        .routes(routes!(workload::resume::resume_workload))
+        .routes(routes!(workload::suspension::get_workload_suspension))
+        .routes(routes!(cluster::suspend::suspend_cluster))
+        .routes(routes!(cluster::resume::resume_cluster))
+        .routes(routes!(cluster::suspension::get_cluster_suspension))
 }
 
 /// The operations on incidents, channels and subscriptions.

@@ -167,6 +167,7 @@ mod tests {
             updated_by: "demo".to_owned(),
             updated_at: Timestamp::default(),
             unreadable: None,
+            suspension: None,
         }
     }
 

@@ -47,6 +47,7 @@ mod report;
 mod retry;
 mod status;
 mod superseded_hooks;
+mod suspended;
 mod worker;
 
 pub(crate) use adopt::check_identical;
@@ -67,6 +68,8 @@ pub struct ReleaseInput {
     pub bundle: Option<Arc<Bundle>>,
     /// State of the pull stage, from the agent.
     pub pull_stage: StageState,
+    /// Whether the release is suspended: it is observed and reported, and nothing of it is written or deleted.
+    pub suspended: bool,
 }
 
 /// The input of the reconciliation of one release.
@@ -75,6 +78,8 @@ pub(crate) struct ReconcileRequest {
     pub desired: DesiredRelease,
     pub prepared: Option<Arc<PreparedBundle>>,
     pub pull_stage: StageState,
+    /// Whether nothing may be written or deleted.
+    pub suspended: bool,
     /// When it was received.
     pub received_at: Instant,
 }
@@ -213,6 +218,7 @@ impl ReleaseWorker {
         let is_same = old.as_ref().is_some_and(|old| {
             old.desired == desired.desired
                 && old.pull_stage == desired.pull_stage
+                && old.suspended == desired.suspended
                 && (old.prepared.is_some() || desired.bundle.is_none())
         });
         if !is_same {
@@ -235,6 +241,7 @@ fn build_request(desired: ReleaseInput, previous: Option<Arc<PreparedBundle>>) -
         desired: desired.desired,
         prepared,
         pull_stage: desired.pull_stage,
+        suspended: desired.suspended,
         received_at: Instant::now(),
     }
 }
@@ -265,7 +272,7 @@ mod tests {
         let release = ReleaseId::from_parts(1, 1);
         let desired =
             DesiredRelease { release, workload: "shop".into(), generation: 1, sync_nonce: 0, phase };
-        ReleaseInput { desired, bundle: None, pull_stage: StageState::Pending }
+        ReleaseInput { desired, bundle: None, pull_stage: StageState::Pending, suspended: false }
     }
 
     #[test]

@@ -70,6 +70,7 @@ mod spec_reference;
 mod sql;
 mod statistics;
 pub mod subscription;
+pub mod suspension;
 mod table;
 pub mod token;
 pub mod tombstone;

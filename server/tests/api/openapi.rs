@@ -77,12 +77,15 @@ async fn s1_24_the_openapi_document_lists_these_operations() {
     /api/v1/projects/{project}/workloads/{workload}/rollout GET getRollout
     /api/v1/projects/{project}/workloads/{workload}/rollout:{verb} POST controlRollout
     /api/v1/projects/{project}/workloads/{workload}/status GET getWorkloadStatus
+    /api/v1/projects/{project}/workloads/{workload}/suspension GET getWorkloadSuspension
     /api/v1/projects/{project}/workloads/{workload}/values GET getValues
     /api/v1/projects/{project}/workloads/{workload}:plan POST planWorkload
     /api/v1/projects/{project}/workloads/{workload}:previewUnwrapping POST previewUnwrapping
     /api/v1/projects/{project}/workloads/{workload}:publish POST publishWorkload
     /api/v1/projects/{project}/workloads/{workload}:restore POST restoreRevision
+    /api/v1/projects/{project}/workloads/{workload}:resume POST resumeWorkload
     /api/v1/projects/{project}/workloads/{workload}:retain POST retainWorkload
+    /api/v1/projects/{project}/workloads/{workload}:suspend POST suspendWorkload
     /api/v1/projects/{project}/workloads/{workload}:sync POST syncWorkload
     /api/v1/projects/{project}/workloads/{workload}:unpublish POST unpublishWorkload
     /api/v1/projects/{project}/workloads/{workload}:unwrapChart POST unwrapChart
@@ -117,12 +120,15 @@ async fn s1_24_the_openapi_document_lists_these_operations_on_clusters_and_group
     /api/v1/clusters/{cluster}/helm-releases/{namespace}/{release}:read POST readHelmRelease
     /api/v1/clusters/{cluster}/onboarding GET getOnboarding
     /api/v1/clusters/{cluster}/releases GET listClusterReleases
+    /api/v1/clusters/{cluster}/suspension GET getClusterSuspension
     /api/v1/clusters/{cluster}:accept POST acceptCluster
     /api/v1/clusters/{cluster}:confirmFacts POST confirmFacts
     /api/v1/clusters/{cluster}:install POST createInstallManifest
     /api/v1/clusters/{cluster}:preview POST previewCluster
     /api/v1/clusters/{cluster}:reject POST rejectCluster
+    /api/v1/clusters/{cluster}:resume POST resumeCluster
     /api/v1/clusters/{cluster}:revoke POST revokeCluster
+    /api/v1/clusters/{cluster}:suspend POST suspendCluster
     /api/v1/join-tokens GET listJoinTokens
     /api/v1/join-tokens POST createJoinToken
     /api/v1/join-tokens/{id} DELETE revokeJoinToken

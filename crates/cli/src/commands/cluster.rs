@@ -17,6 +17,7 @@ mod helm_release;
 mod join;
 mod label;
 mod onboarding;
+mod suspend;
 mod taint;
 mod token;
 
@@ -73,6 +74,8 @@ pub enum ClusterCommand {
         /// Name of the cluster
         cluster: String,
     },
+    Suspend(suspend::SuspendClusterArgs),
+    Resume(suspend::ResumeClusterArgs),
 }
 
 impl ClusterCommand {
@@ -97,6 +100,8 @@ impl ClusterCommand {
             Self::Taint(taint) => CommandTarget::Cluster(taint.cluster.clone()),
             Self::Annotate(annotate) => CommandTarget::Cluster(annotate.cluster.clone()),
             Self::SetValues(set) => CommandTarget::Cluster(set.cluster.clone()),
+            Self::Suspend(suspend) => CommandTarget::Cluster(suspend.cluster.clone()),
+            Self::Resume(resume) => CommandTarget::Cluster(resume.cluster.clone()),
         }
     }
 
@@ -123,6 +128,8 @@ impl ClusterCommand {
             Self::Delete(delete) => delete.run(remote, out).await?,
             Self::Cordon { cluster } => cordon::set_schedulable(remote, &cluster, false, out).await?,
             Self::Uncordon { cluster } => cordon::set_schedulable(remote, &cluster, true, out).await?,
+            Self::Suspend(suspend) => suspend.run(remote, out).await?,
+            Self::Resume(resume) => resume.run(remote, out).await?,
         }
         Ok(ExitStatus::Success)
     }

@@ -32,6 +32,10 @@ pub enum EventKind {
     WorkloadDeleted,
     /// A user requested a sync.
     WorkloadSynced,
+    /// A user suspended a workload, a workload on some clusters, or a cluster.
+    Suspended,
+    /// A user resumed what was suspended.
+    Resumed,
     /// The placement selected other clusters than before.
     PlacementDecided,
     /// A rollout advanced, stopped or ended.

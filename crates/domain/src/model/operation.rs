@@ -80,7 +80,8 @@ pub enum OperationStatus {
     Succeeded,
     /// Failed; it is retried without limit, so it may still succeed.
     Failed,
-    /// The cluster is unreachable; it completes the operation when it returns.
+    /// The cluster is unreachable and completes the operation when it returns; or it is suspended, and completes it when it is
+    /// resumed.
     Deferred,
 }
 
@@ -142,7 +143,7 @@ pub struct OperationCounts {
     pub healthy: Option<u32>,
     /// Clusters where it failed.
     pub failed: u32,
-    /// Unreachable clusters, which complete it when they return.
+    /// Unreachable and suspended clusters, which complete it when they return or are resumed.
     pub deferred: u32,
 }
 
@@ -258,6 +259,9 @@ impl Operation {
                 (OperationStatus::Deferred, Some(COMPLETES_LATER.to_owned()))
             }
             ReleaseGoal::Removing { .. } => self.evaluate_removal(release),
+            ReleaseGoal::Present if self.kind == OperationKind::Sync && release.is_suspended() => {
+                (OperationStatus::Deferred, Some(release.last_known_message()))
+            }
             ReleaseGoal::Present if self.kind.is_removal() => (OperationStatus::Pending, None),
             ReleaseGoal::Present if self.kind == OperationKind::Sync && target.is_leaving => {
                 evaluate_pending_removal(release)
@@ -286,6 +290,9 @@ impl Operation {
             let status = if is_reverting { OperationStatus::Running } else { OperationStatus::Succeeded };
             return (status, None);
         }
+        if release.is_suspended() {
+            return (OperationStatus::Deferred, Some(release.last_known_message()));
+        }
         match release.state() {
             ReleaseState::Unknown => (
                 OperationStatus::Deferred,
@@ -303,6 +310,9 @@ impl Operation {
     }
 
     fn evaluate_removal(&self, release: &Release) -> (OperationStatus, Option<String>) {
+        if release.is_suspended() {
+            return (OperationStatus::Deferred, Some(release.last_known_message()));
+        }
         if release.connectivity() == Connectivity::Offline {
             return (OperationStatus::Deferred, Some(COMPLETES_LATER.to_owned()));
         }

@@ -30,8 +30,12 @@ pub use drifted_field::DriftedField;
 pub struct DesiredState {
     /// Incremented with every change of the desired state; the agent waits for a greater one.
     pub version: i64,
-    /// One entry per release.
+    /// One entry per release that is not suspended.
     pub releases: Vec<DesiredRelease>,
+    /// The suspended releases, which are observed and not changed. They are not in `releases`: an agent without this field has no
+    /// desired state for them, so that it changes nothing of them either.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suspended: Vec<DesiredRelease>,
     /// Dry runs that plans request; each is answered once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dry_run_requests: Vec<DryRunRequest>,

@@ -28,6 +28,7 @@ use super::reconciliation::{ReconcileFlow, Reconciliation, waiting_stage};
 use super::replace::{self, ReplaceInput};
 use super::retry::{RetryState, failure_message};
 use super::superseded_hooks;
+use super::suspended;
 use crate::api::{ApiClient, ApplyResponse, ForceConflicts, ServedKind};
 use crate::applied_release::HookPhase;
 use crate::error::Error;
@@ -104,7 +105,8 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
     let (definitions, others): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_chart_crd);
     let flow = apply_groups(pass, definitions).await;
     let flow = if flow == ReconcileFlow::Continue { superseded_hooks::end(pass).await } else { flow };
-    let flow = if flow == ReconcileFlow::Continue { hooks::run(pass, HookPhase::Before).await } else { flow };
+    let runs_hooks = flow == ReconcileFlow::Continue && !pass.is_suspended();
+    let flow = if runs_hooks { hooks::run(pass, HookPhase::Before).await } else { flow };
     if flow != ReconcileFlow::Continue {
         others.into_iter().flatten().for_each(|at| update_applied(pass, at));
         return flow;
@@ -248,6 +250,10 @@ fn plan_write(
         if matches!(step, ObjectAction::Drifted(_)) {
             force = ForceConflicts::Yes;
         }
+    }
+    if pass.is_suspended() {
+        suspended::block_target(pass, at);
+        return None;
     }
     let rule = pass.object_policy(&desired.object);
     let input = ObjectInput { desired: &desired, policy: &rule };

@@ -35,6 +35,7 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) {
         send_report(pass, report);
     }
     if pass.request.prepared.is_some()
+        && !pass.is_suspended()
         && pass.is_over(StageName::Preflight)
         && pass.cx.applied_releases.get(pass.worker.id).is_some()
     {

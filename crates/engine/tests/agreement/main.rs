@@ -25,6 +25,7 @@ mod pods;
 mod rejections;
 mod removal;
 mod scalers;
+mod suspension;
 mod terminating;
 mod test_agent;
 mod test_env;
@@ -124,6 +125,10 @@ scenarios! {
         p13_lists_of_an_admission_policy_are_compared_as_the_server_merges_them,
         p13_an_action_or_a_condition_taken_out_of_an_admission_policy_is_restored,
         e_2_a_plan_lists_the_items_that_a_publish_removes;
+    suspension:
+        s2_11_a_suspended_release_is_compared_and_not_healed_until_it_is_resumed,
+        s2_11_a_suspended_release_is_neither_applied_nor_pruned,
+        s2_11_the_removal_of_a_suspended_release_begins_when_it_is_resumed;
     rejections:
         p14_an_admission_rejection_is_reported_with_its_message,
         p14_a_dry_run_includes_admission,

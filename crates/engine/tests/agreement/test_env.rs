@@ -170,6 +170,7 @@ impl TestEnv {
             desired: desired_release.clone(),
             bundle: Some(bundle),
             pull_stage: StageState::Done,
+            suspended: false,
         };
         self.agent.engine.set_desired(vec![desired]);
         desired_release
@@ -193,7 +194,30 @@ impl TestEnv {
             desired: desired_release,
             bundle: None,
             pull_stage: StageState::Pending,
+            suspended: false,
         }]);
+    }
+
+    /// Sets what was desired before as it is, suspended or resumed, with its bundle if it has one.
+    pub fn set_suspended(&self, desired: &DesiredRelease, bundle: Option<Arc<Bundle>>, suspended: bool) {
+        self.agent.engine.set_desired(vec![ReleaseInput {
+            desired: desired.clone(),
+            bundle,
+            pull_stage: StageState::Done,
+            suspended,
+        }]);
+    }
+
+    /// The next desired release, with this bundle; it is not set.
+    pub fn next_bundle(&self, bundle: &Bundle) -> DesiredRelease {
+        let revision = u32::try_from(self.generation.load(Ordering::Relaxed) + 1).unwrap();
+        let policies = Policies::default();
+        self.next_release(DesiredPhase::Present { bundle: bundle.digest(), revision, policies })
+    }
+
+    /// The next desired release, which is absent; it is not set.
+    pub fn next_absent(&self, deletion: DeletionPolicy) -> DesiredRelease {
+        self.next_release(DesiredPhase::Absent { deletion, policies: Policies::default() })
     }
 
     fn next_release(&self, phase: DesiredPhase) -> DesiredRelease {

@@ -1,9 +1,10 @@
 //! Sync: requests an immediate comparison on clusters (S1-21). Never adds targets (S1-9b).
 
-use domain::actions;
+use domain::actions::{self, ActionUnavailable};
 use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::operation::{OperationKind, OperationStatus, OperationTarget};
+use domain::release::Release;
 use domain::workload::WorkloadHead;
 use domain::{ClusterId, OperationId, WorkloadId};
 use serde_json::json;
@@ -43,6 +44,7 @@ impl Hub {
         actions::check_sync(workload)?;
         let name = workload.name.as_str();
         let releases = store::release::list_all_by_workload(tx, workload.id).await?;
+        check_suspensions(name, &releases, selected)?;
         self.close_operations(tx, workload.id, &releases).await?;
         let request =
             OperationRequest { workload: workload.id, name, kind: OperationKind::Sync, revision: None };
@@ -50,11 +52,11 @@ impl Hub {
         if !selected.is_empty() {
             limit_operation(tx, workload.id, operation, selected).await?;
         }
+        let is_selected = |release: &Release| selected.is_empty() || selected.contains(&release.cluster());
         let mut synced = Vec::new();
         for mut release in releases {
-            if release.desired_release(name).is_some()
-                && (selected.is_empty() || selected.contains(&release.cluster()))
-            {
+            // A suspended one would be reverted by its resume, whatever its drift policy is.
+            if release.desired_release(name).is_some() && !release.is_suspended() && is_selected(&release) {
                 release.request_sync();
                 store::release::update(tx, &release).await?;
                 synced.push(release.cluster());
@@ -74,6 +76,23 @@ impl Hub {
         };
         Ok((operation, effects))
     }
+}
+
+/// Rejects a sync of suspended releases only: nothing would be compared.
+fn check_suspensions(name: &str, releases: &[Release], selected: &[ClusterId]) -> Result<(), Error> {
+    let mut concerned = releases
+        .iter()
+        .filter(|release| selected.is_empty() || selected.contains(&release.cluster()))
+        .filter(|release| release.desired_release(name).is_some())
+        .peekable();
+    let Some(reason) = concerned.peek().and_then(|release| release.suspension_reason()).map(str::to_owned)
+    else {
+        return Ok(());
+    };
+    if concerned.all(Release::is_suspended) {
+        return Err(ActionUnavailable(format!("{name} is not synced while it is suspended. {reason}")).into());
+    }
+    Ok(())
 }
 
 /// Limits the outcome of a sync to the clusters that it was requested for: the others do not report on it.

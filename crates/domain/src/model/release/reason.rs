@@ -47,6 +47,8 @@ reasons! {
     WaitingForDependency,
     /// The rollout was aborted before it admitted the cluster.
     RolloutAborted,
+    /// A user suspended the release, its workload or its cluster.
+    Suspended,
     /// The bundle cannot be fetched yet.
     WaitingForArtifact,
     /// The fetched bytes do not have the digest of the bundle.

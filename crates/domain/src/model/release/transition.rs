@@ -12,6 +12,7 @@ use crate::model::report::{DesiredPhase, DesiredRelease, ReleaseReport};
 
 mod approval;
 mod dependencies;
+mod suspension;
 
 /// Why a report was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use super::*;
 use crate::model::release::stage::StageApproval;
 
 mod dependencies;
+mod suspension;
 
 const WAVE: &str = "Waits for wave 2 of 2 (rest).";
 
