@@ -140,8 +140,12 @@ impl Hub {
     pub async fn get_workload_suspension(&self, name: &str) -> Result<SuspensionDetails, Error> {
         let mut tx = self.read().await?;
         let workload = self.load_workload_head(&mut tx, name).await?;
-        let releases = store::release::read_all_by_workload(&mut tx, workload.id).await?;
         let suspensions = store::suspension::list_by_workload(&mut tx, workload.id).await?;
+        if suspensions.whole.is_none() && suspensions.releases.is_empty() {
+            // The suspensions of its clusters are theirs.
+            return Ok(SuspensionDetails::default());
+        }
+        let releases = store::release::read_all_by_workload(&mut tx, workload.id).await?;
         let named = name_workload_releases(&mut tx, &workload, releases, &suspensions).await?;
         workload_details(&mut tx, &suspensions, &named.iter().collect::<Vec<_>>()).await
     }
@@ -210,6 +214,9 @@ impl Hub {
         let mut tx = self.read().await?;
         let cluster = load_cluster(&mut tx, name).await?;
         let suspension = store::suspension::get(&mut tx, SuspensionTarget::Cluster(cluster.id)).await?;
+        if suspension.is_none() {
+            return Ok(SuspensionDetails::default());
+        }
         let releases = store::release::list_all_by_cluster(&mut tx, cluster.id).await?;
         let named = name_cluster_releases(&mut tx, &cluster, releases).await?;
         details(&mut tx, suspension, &named.iter().collect::<Vec<_>>()).await
@@ -405,7 +412,10 @@ async fn workload_details(
         clusters.extend(store::cluster::get_name(tx, *cluster).await?);
     }
     clusters.sort_unstable();
-    Ok(SuspensionDetails { clusters, ..details(tx, suspensions.whole.clone(), releases).await? })
+    let is_own = |suspension: &Suspension| suspension.scope != SuspensionScope::Cluster;
+    let own: Vec<&SuspendedRelease> =
+        releases.iter().copied().filter(|one| one.suspensions.iter().any(is_own)).collect();
+    Ok(SuspensionDetails { clusters, ..details(tx, suspensions.whole.clone(), &own).await? })
 }
 
 /// The details of a suspension, with the effects of its end on these releases.

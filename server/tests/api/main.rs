@@ -34,6 +34,7 @@ mod search;
 mod secret_content;
 mod sessions;
 mod sign_in_limits;
+mod suspension;
 mod test_server;
 mod users;
 mod watch;

@@ -19,6 +19,7 @@ mod overrides;
 mod plans;
 mod render;
 mod search;
+mod suspension;
 mod test_server;
 
 use test_server::{TestServer, fixture_path, wait_until};

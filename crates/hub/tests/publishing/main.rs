@@ -37,6 +37,7 @@ mod selection;
 mod sign_up;
 mod silence;
 mod statistics;
+mod suspension;
 mod targets;
 mod test_hub;
 mod turns;
