@@ -48,6 +48,7 @@ mod helm_releases;
 mod join;
 mod join_tokens;
 mod labels;
+mod owners;
 mod page;
 mod registrations;
 mod releases;

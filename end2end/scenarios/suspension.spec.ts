@@ -62,3 +62,12 @@ test("s2_11 a cluster is suspended and resumed on its page", async ({ page }) =>
   await banner.getByRole("button", { name: "Resume", exact: true }).click();
   await expect(banner).toHaveCount(0);
 });
+
+test("s0_13 the owners of a cluster are named on its page", async ({ page }) => {
+  await open(page, "/clusters/us-east-1");
+  await page.getByText("Change the owners", { exact: true }).click();
+  await page.getByLabel("Owners of the cluster, with commas between them").fill("team-edge, ops@example.com");
+  await page.getByRole("button", { name: "Save the owners" }).click();
+  const section = page.getByRole("region", { name: "Owners", exact: true });
+  await expect(section).toContainText("team-edge, ops@example.com");
+});

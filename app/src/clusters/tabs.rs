@@ -14,6 +14,7 @@ use super::conditions::Conditions;
 use super::confirmed_facts::{FactsToConfirm, PendingFacts};
 use super::helm_releases::HelmReleaseTable;
 use super::labels::LabelEditor;
+use super::owners::ClusterOwners;
 use super::releases::release_table;
 use super::scheduling::Scheduling;
 use super::values::ValuesEditor;
@@ -94,6 +95,7 @@ pub fn show_overview(view: ClusterView, actions: ClusterActions) -> AnyView {
                         <Scheduling name=name.clone() schedulable=cluster.schedulable taints=cluster.taints
                             revision=cluster.revision cordon=actions.cordon taint=actions.taint />
                         {suspend}
+                        <ClusterOwners name=name.clone() owners=cluster.owners revision=cluster.revision action=actions.owners />
                         {show_groups(groups, groups_total)}
                     </div>
                 </div>

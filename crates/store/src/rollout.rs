@@ -3,7 +3,7 @@
 use domain::cluster::Connectivity;
 use domain::release::{Gate, Release, ReleaseState};
 use domain::rollout::{Admission, Rollout, StateCount, WaveCounts};
-use domain::{ReleaseId, Timestamp, WorkloadId};
+use domain::{ClusterId, ReleaseId, Timestamp, WorkloadId};
 
 use crate::decode::{DecodeError, RowReader, decode_readable_rows, decode_row, decode_rows};
 use crate::queue::ROLLOUTS;
@@ -168,6 +168,19 @@ async fn count_states(
         let wave = wave.ok_or("wave: the rollout has no such wave")?;
         Ok((wave, row.enum_value::<Gate>("gate")?, row::read_state(row, "counted_state")?, count))
     })
+}
+
+/// The clusters of a workload that went offline after a wave had admitted them.
+pub async fn list_silent_clusters(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<ClusterId>, Error> {
+    let rows = sql(
+        "SELECT id, cluster_id FROM release WHERE workload_id = $1 AND wave IS NOT NULL AND gate = 'Open' \
+                    AND admitted_offline = 0 AND connectivity = $2 ORDER BY id",
+    )
+    .bind_text(workload)
+    .bind(Connectivity::Offline.as_str().to_owned())
+    .fetch_all(tx)
+    .await?;
+    decode_rows(&rows, "release", |row| row.parse("cluster_id"))
 }
 
 /// Gated releases of a revision: all of the waves before that of `admission`, then at most `admission.most` of that

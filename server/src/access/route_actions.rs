@@ -262,6 +262,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
             "cluster_annotate",
             "cluster_cordon",
             "cluster_label",
+            "cluster_set_owners",
             "cluster_set_values",
             "cluster_taint",
         ],

@@ -40,6 +40,7 @@ pub enum ClusterCommand {
     Taint(taint::TaintArgs),
     Annotate(annotate::AnnotateArgs),
     SetValues(annotate::SetValuesArgs),
+    SetOwners(annotate::SetOwnersArgs),
     HelmRelease(helm_release::HelmReleaseArgs),
     Adopt(helm_release::AdoptArgs),
     /// Manage join tokens
@@ -100,6 +101,7 @@ impl ClusterCommand {
             Self::Taint(taint) => CommandTarget::Cluster(taint.cluster.clone()),
             Self::Annotate(annotate) => CommandTarget::Cluster(annotate.cluster.clone()),
             Self::SetValues(set) => CommandTarget::Cluster(set.cluster.clone()),
+            Self::SetOwners(set) => CommandTarget::Cluster(set.cluster.clone()),
             Self::Suspend(suspend) => CommandTarget::Cluster(suspend.cluster.clone()),
             Self::Resume(resume) => CommandTarget::Cluster(resume.cluster.clone()),
         }
@@ -116,6 +118,7 @@ impl ClusterCommand {
             Self::Taint(taint) => taint.run(remote, out).await?,
             Self::Annotate(annotate) => annotate.run(remote, out).await?,
             Self::SetValues(set) => set.run(remote, out).await?,
+            Self::SetOwners(set) => set.run(remote, out).await?,
             Self::HelmRelease(read) => read.run(remote, out).await?,
             Self::Adopt(adopt) => adopt.run(remote, out).await?,
             Self::Token(token) => token.run(remote, out).await?,

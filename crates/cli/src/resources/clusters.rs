@@ -182,6 +182,7 @@ pub fn cluster_fields(summary: &ClusterSummary) -> Vec<(&'static str, String)> {
     }
     fields.extend(agent.iter().flat_map(agent_fields));
     fields.extend([
+        ("owners", cluster.owners.join(", ")),
         ("labels", format_labels(cluster)),
         ("taints", format_taints(cluster)),
         ("workloads", format_states(counts)),

@@ -1,4 +1,4 @@
-//! Suspensions, by the command line.
+//! Suspensions, and the owners of clusters, by the command line.
 
 use wire::{ClusterFault, FaultRequest};
 
@@ -59,6 +59,18 @@ fn s2_11_a_suspended_workload_is_not_changed_until_it_is_resumed() {
         status["counts"]["Healthy"] == 1 && status["targetClusters"][0]["revision"] == 2
     });
     wait_until("the drift is reverted", || drift() == Some(0));
+}
+
+#[test]
+fn s0_13_the_owners_of_a_cluster_are_named_and_removed() {
+    let server = TestServer::start_new();
+    let named = server.run_cli(&["cluster", "set-owners", "eu-west-1", "team-edge", "ops@example.com"]);
+    assert_eq!(named.stdout, "cluster/eu-west-1 owned by team-edge, ops@example.com\n", "{named}");
+    let shown = server.run_cli(&["cluster", "get", "eu-west-1"]);
+    assert!(shown.stdout.contains("team-edge, ops@example.com"), "{shown}");
+    assert_eq!(server.run_cli(&["cluster", "set-owners", "eu-west-1"]).exit_code, 2);
+    let removed = server.run_cli(&["cluster", "set-owners", "eu-west-1", "--none"]);
+    assert_eq!(removed.stdout, "cluster/eu-west-1 has no owners\n", "{removed}");
 }
 
 #[test]
