@@ -216,6 +216,7 @@ fn register_drift(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
         .routes(routes!(drift::list::list_drift))
         .routes(routes!(drift::get::get_drift))
         .routes(routes!(drift::revert::revert_drift))
+        .routes(routes!(drift::revert_fields::revert_drift_fields))
         .routes(routes!(drift::adopt::adopt_drift))
         .routes(routes!(drift::ignore::ignore_drift))
         .routes(routes!(drift::snooze::snooze_drift))

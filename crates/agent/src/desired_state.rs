@@ -211,7 +211,15 @@ impl BundleFetcher {
 
     fn desired_releases(&self, list: &DesiredState) -> Vec<ReleaseInput> {
         let active = list.releases.iter().map(|desired| self.desired_release(desired, false));
-        active.chain(list.suspended.iter().map(|desired| self.desired_release(desired, true))).collect()
+        let suspended = list.suspended.iter().map(|desired| self.desired_release(desired, true));
+        let mut all: Vec<ReleaseInput> = active.chain(suspended).collect();
+        for request in &list.field_reverts {
+            let of_release = all.iter_mut().find(|input| input.desired.release == request.release);
+            if let Some(input) = of_release {
+                input.field_reverts.push(request.clone());
+            }
+        }
+        all
     }
 
     fn desired_release(&self, desired: &DesiredRelease, suspended: bool) -> ReleaseInput {
@@ -224,7 +232,13 @@ impl BundleFetcher {
             }
             None => (None, StageState::Skipped { message: "Nothing to fetch.".to_owned() }),
         };
-        ReleaseInput { desired: desired.clone(), bundle, pull_stage: pulled, suspended }
+        ReleaseInput {
+            desired: desired.clone(),
+            bundle,
+            pull_stage: pulled,
+            suspended,
+            field_reverts: Vec::new(),
+        }
     }
 }
 

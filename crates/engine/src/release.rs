@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use domain::ReleaseId;
 use domain::bundle::Bundle;
 use domain::release::StageState;
-use domain::report::{DesiredPhase, DesiredRelease};
+use domain::report::{DesiredPhase, DesiredRelease, FieldRevertRequest};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -30,6 +30,7 @@ mod apply;
 mod custom_kind;
 mod drift;
 mod expire;
+mod field_revert;
 mod finalizers;
 mod helm_release;
 mod hooks;
@@ -70,6 +71,8 @@ pub struct ReleaseInput {
     pub pull_stage: StageState,
     /// Whether the release is suspended: it is observed and reported, and nothing of it is written or deleted.
     pub suspended: bool,
+    /// Requests of users to revert single drifted fields of it.
+    pub field_reverts: Vec<FieldRevertRequest>,
 }
 
 /// The input of the reconciliation of one release.
@@ -80,6 +83,7 @@ pub(crate) struct ReconcileRequest {
     pub pull_stage: StageState,
     /// Whether nothing may be written or deleted.
     pub suspended: bool,
+    pub field_reverts: Vec<FieldRevertRequest>,
     /// When it was received.
     pub received_at: Instant,
 }
@@ -219,6 +223,7 @@ impl ReleaseWorker {
             old.desired == desired.desired
                 && old.pull_stage == desired.pull_stage
                 && old.suspended == desired.suspended
+                && old.field_reverts == desired.field_reverts
                 && (old.prepared.is_some() || desired.bundle.is_none())
         });
         if !is_same {
@@ -242,6 +247,7 @@ fn build_request(desired: ReleaseInput, previous: Option<Arc<PreparedBundle>>) -
         prepared,
         pull_stage: desired.pull_stage,
         suspended: desired.suspended,
+        field_reverts: desired.field_reverts,
         received_at: Instant::now(),
     }
 }
@@ -272,7 +278,13 @@ mod tests {
         let release = ReleaseId::from_parts(1, 1);
         let desired =
             DesiredRelease { release, workload: "shop".into(), generation: 1, sync_nonce: 0, phase };
-        ReleaseInput { desired, bundle: None, pull_stage: StageState::Pending, suspended: false }
+        ReleaseInput {
+            desired,
+            bundle: None,
+            pull_stage: StageState::Pending,
+            suspended: false,
+            field_reverts: Vec::new(),
+        }
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod encryption;
 mod error;
 pub mod event;
 pub mod exposure;
+pub mod field_revert;
 pub mod git;
 pub mod git_repository;
 pub mod group;

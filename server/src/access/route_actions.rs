@@ -211,7 +211,18 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
     ),
     (UserAction::Publish, &["publishWorkload", "workload_publish"]),
     (UserAction::Unpublish, &["unpublishWorkload", "workload_unpublish", "workloads_unpublish"]),
-    (UserAction::Sync, &["revertDrift", "syncWorkload", "drift_revert", "workload_sync", "workloads_sync"]),
+    (
+        UserAction::Sync,
+        &[
+            "revertDrift",
+            "revertDriftFields",
+            "syncWorkload",
+            "drift_revert",
+            "drift_revert_field",
+            "workload_sync",
+            "workloads_sync",
+        ],
+    ),
     (UserAction::Retain, &["retainWorkload", "workload_retain"]),
     (
         UserAction::Suspend,

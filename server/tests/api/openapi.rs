@@ -36,6 +36,7 @@ async fn s1_24_the_openapi_document_lists_these_operations() {
     /api/v1/drift/{drift}:adopt POST adoptDrift
     /api/v1/drift/{drift}:ignore POST ignoreDrift
     /api/v1/drift/{drift}:revert POST revertDrift
+    /api/v1/drift/{drift}:revertFields POST revertDriftFields
     /api/v1/drift/{drift}:snooze POST snoozeDrift
     /api/v1/events GET listEvents
     /api/v1/fleet GET getFleet

@@ -163,7 +163,7 @@ pub(crate) fn record_heal(
     object_state.reported_drift = None;
 }
 
-fn push_drift_note(
+pub(super) fn push_drift_note(
     pass: &mut Reconciliation<'_>,
     object: &ObjectRef,
     fields: &[DriftedField],

@@ -106,7 +106,9 @@ scenarios! {
         a_deleted_namespace_is_re_created_with_its_objects,
         p13_an_edit_of_the_versions_of_a_definition_is_reverted,
         p13_edits_of_a_role_its_binding_a_budget_and_a_cron_job_are_reverted,
-        p13_a_field_that_comes_back_after_three_reverts_is_left_until_a_publish;
+        p13_a_field_that_comes_back_after_three_reverts_is_left_until_a_publish,
+        e_9_of_two_drifted_fields_only_the_requested_one_is_reverted,
+        e_9_a_field_of_an_atomic_list_with_other_drift_is_not_reverted_alone;
     left_fields:
         p13_a_field_that_a_dropped_ignore_rule_left_to_a_manager_conflicts_until_it_is_forced,
         p13_a_value_that_was_applied_under_an_ignore_rule_is_replaced_once_the_rule_is_dropped,

@@ -10,7 +10,7 @@ use domain::failure_cause::FailureCause;
 use domain::health::{Health, HealthStatus};
 use domain::plan::ClusterPlan;
 use domain::release::{StageName, StageState, SyncStatus};
-use domain::report::{DesiredPhase, DesiredRelease, ReleaseReport};
+use domain::report::{DesiredPhase, DesiredRelease, FieldRevertRequest, ReleaseReport};
 use domain::workload::{DeletionPolicy, Policies};
 use engine::ReleaseInput;
 use kube::Api;
@@ -171,6 +171,7 @@ impl TestEnv {
             bundle: Some(bundle),
             pull_stage: StageState::Done,
             suspended: false,
+            field_reverts: Vec::new(),
         };
         self.agent.engine.set_desired(vec![desired]);
         desired_release
@@ -195,6 +196,7 @@ impl TestEnv {
             bundle: None,
             pull_stage: StageState::Pending,
             suspended: false,
+            field_reverts: Vec::new(),
         }]);
     }
 
@@ -205,6 +207,23 @@ impl TestEnv {
             bundle,
             pull_stage: StageState::Done,
             suspended,
+            field_reverts: Vec::new(),
+        }]);
+    }
+
+    /// Sets what was desired before with requests to revert single fields.
+    pub fn set_field_reverts(
+        &self,
+        desired: &DesiredRelease,
+        bundle: Arc<Bundle>,
+        field_reverts: Vec<FieldRevertRequest>,
+    ) {
+        self.agent.engine.set_desired(vec![ReleaseInput {
+            desired: desired.clone(),
+            bundle: Some(bundle),
+            pull_stage: StageState::Done,
+            suspended: false,
+            field_reverts,
         }]);
     }
 

@@ -247,6 +247,7 @@ pub fn present_input(
         bundle: Some(bundle.clone()),
         pull_stage: StageState::Done,
         suspended: false,
+        field_reverts: Vec::new(),
     }
 }
 
@@ -263,7 +264,13 @@ pub fn absent_input(number: u128, generation: i64, deletion: DeletionPolicy) -> 
         sync_nonce: 0,
         phase: DesiredPhase::Absent { deletion, policies: Policies::default() },
     };
-    ReleaseInput { desired: want, bundle: None, pull_stage: StageState::Pending, suspended: false }
+    ReleaseInput {
+        desired: want,
+        bundle: None,
+        pull_stage: StageState::Pending,
+        suspended: false,
+        field_reverts: Vec::new(),
+    }
 }
 
 pub fn bundle(objects: Vec<Value>) -> Arc<Bundle> {

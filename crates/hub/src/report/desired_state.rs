@@ -24,10 +24,19 @@ impl Hub {
         // Read after the releases: one that is placed while it is being suspended is not delivered.
         let found = store::suspension::find_suspended_releases(&mut tx, cluster).await?;
         let (suspended, releases) = all.into_iter().partition(|desired| found.contains(desired.release));
+        let mut field_reverts = store::field_revert::list_by_cluster(&mut tx, cluster).await?;
+        field_reverts.retain(|request| !found.contains(request.release));
         let dry_run_requests = self.dry_run_requests(&mut tx, cluster).await?;
         let helm_release_requests = self.helm_release_requests(&mut tx, cluster).await?;
         failpoint("desired_state.served");
-        Ok(DesiredState { version, releases, suspended, dry_run_requests, helm_release_requests })
+        Ok(DesiredState {
+            version,
+            releases,
+            suspended,
+            field_reverts,
+            dry_run_requests,
+            helm_release_requests,
+        })
     }
 
     /// The version of the desired state, as soon as it is greater than `since` or `wait` has passed.
