@@ -52,16 +52,14 @@ pub async fn record_outcome(
     release: ReleaseId,
     outcome: &FieldRevertOutcome,
 ) -> Result<bool, Error> {
-    let own =
-        "request_id = $1 AND error IS NULL AND drift_id IN (SELECT id FROM drift_item WHERE release_id = $2)";
     let statement = match &outcome.error {
-        None => sql("DELETE FROM field_revert WHERE ").push(own),
-        Some(_) => sql("UPDATE field_revert SET error = $3 WHERE ").push(own),
+        None => sql("DELETE FROM field_revert WHERE request_id = "),
+        Some(error) => {
+            sql("UPDATE field_revert SET error = ").push_bind(error.clone()).push(" WHERE request_id = ")
+        }
     };
-    let statement = statement.bind(outcome.id.clone()).bind_text(release);
-    let statement = match &outcome.error {
-        None => statement,
-        Some(error) => statement.bind(error.clone()),
-    };
+    let statement = statement.push_bind(outcome.id.clone()).push(" AND error IS NULL AND drift_id IN ");
+    let statement = statement.push("(SELECT id FROM drift_item WHERE release_id = ");
+    let statement = statement.push_bind(release.to_string()).push(")");
     Ok(statement.execute(tx).await? > 0)
 }

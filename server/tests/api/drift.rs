@@ -313,6 +313,22 @@ async fn e9_a_revert_of_one_field_is_sent_to_the_agent_and_shown_until_it_has_su
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn s2_11_a_revert_of_one_field_waits_while_the_workload_is_suspended() {
+    let mut drift = DriftServer::start().await;
+    drift.report("ConfigMap", &[drifted("/data/key", "value", "other")]).await;
+    let revert = DriftServer::verb(&drift.entry().await, "revertFields");
+    let accepted = drift.server.post(&revert, &json!({"fields": ["/data/key"]})).await;
+    assert_eq!(accepted.status, StatusCode::ACCEPTED, "{}", accepted.text);
+    let web = format!("{WORKLOADS}/web");
+    let suspended = drift.server.post(&format!("{web}:suspend"), &json!({"reason": "handover"})).await;
+    assert_eq!(suspended.status, StatusCode::OK, "{}", suspended.text);
+    assert_eq!(drift.field_reverts().await, []);
+    assert_eq!(drift.server.post(&format!("{web}:resume"), &json!({})).await.status, StatusCode::OK);
+    assert_eq!(drift.field_reverts().await.len(), 1);
+    drift.loops.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn p2_a_decision_about_drift_whose_response_is_lost_is_made_once_and_its_response_repeated() {
     let mut drift = DriftServer::start().await;
     drift.report("ConfigMap", &[drifted("/data/key", "value", "other")]).await;

@@ -110,3 +110,25 @@ async fn few_bundles_are_fetched_at_the_same_time_and_every_one_is_requested() {
     let waits = |state: &BundleState| matches!(state, BundleState::Unavailable(StageState::Waiting(_)));
     assert!(bundles.states.values().all(waits));
 }
+
+#[test]
+fn e9_a_revert_of_fields_is_given_to_its_release_and_is_not_cached() {
+    let request = domain::report::FieldRevertRequest {
+        id: "one".to_owned(),
+        release: desired_release(1).release,
+        object: domain::object::ObjectRef::default(),
+        paths: vec!["/data/key".to_owned()],
+    };
+    let list = DesiredState {
+        releases: (0..2).map(desired_release).collect(),
+        field_reverts: vec![request.clone()],
+        ..DesiredState::default()
+    };
+    let (sender, _results) = mpsc::channel(RESULT_CHANNEL_CAPACITY);
+    let inputs = BundleFetcher::new(&CachedState::default(), sender).desired_releases(&list);
+    let requests: Vec<_> = inputs.into_iter().map(|input| input.field_reverts).collect();
+    assert_eq!(requests, [Vec::new(), vec![request]]);
+    // After a restart the hub says whether it still waits for an answer.
+    let cached = CachedState::with_fetched_bundles(&list, |_| None, &CachedState::default());
+    assert!(cached.desired_state.field_reverts.is_empty());
+}
