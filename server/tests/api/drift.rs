@@ -323,6 +323,9 @@ async fn s2_11_a_revert_of_one_field_waits_while_the_workload_is_suspended() {
     let suspended = drift.server.post(&format!("{web}:suspend"), &json!({"reason": "handover"})).await;
     assert_eq!(suspended.status, StatusCode::OK, "{}", suspended.text);
     assert_eq!(drift.field_reverts().await, []);
+    let refused = drift.server.post(&revert, &json!({"fields": ["/data/key"]})).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT, "{}", refused.text);
+    assert!(refused.text.contains("handover"), "{}", refused.text);
     assert_eq!(drift.server.post(&format!("{web}:resume"), &json!({})).await.status, StatusCode::OK);
     assert_eq!(drift.field_reverts().await.len(), 1);
     drift.loops.stop().await;

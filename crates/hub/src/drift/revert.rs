@@ -114,18 +114,17 @@ impl Hub {
             }
         }
     }
+}
 
-    /// Records what became of requests to revert single fields. Returns whether any was answered.
-    pub(crate) async fn record_field_reverts(
-        &self,
-        tx: &mut Tx,
-        release: ReleaseId,
-        resources: &[ResourceStatus],
-    ) -> Result<bool, Error> {
-        let mut is_answered = false;
-        for outcome in resources.iter().filter_map(|resource| resource.field_revert.as_ref()) {
-            is_answered |= store::field_revert::record_outcome(tx, release, outcome).await?;
-        }
-        Ok(is_answered)
+/// Records what became of requests to revert single fields. Returns whether any was answered.
+pub(crate) async fn record_field_reverts(
+    tx: &mut Tx,
+    release: ReleaseId,
+    resources: &[ResourceStatus],
+) -> Result<bool, Error> {
+    let mut is_answered = false;
+    for outcome in resources.iter().filter_map(|resource| resource.field_revert.as_ref()) {
+        is_answered |= store::field_revert::record_outcome(tx, release, outcome).await?;
     }
+    Ok(is_answered)
 }
