@@ -54,7 +54,9 @@ pub fn event_style(event: &EventSummary) -> StatusStyle {
             | EventKind::JoinTokenRevoked => quiet("removed", "hue-unknown"),
             EventKind::ClusterRenewed => quiet("refresh", "hue-unknown"),
             EventKind::Suspended => quiet("suspended", "hue-paused"),
-            EventKind::WorkloadSynced | EventKind::Resumed => quiet("refresh", "hue-unknown"),
+            EventKind::WorkloadSynced | EventKind::DriftRevertRequested | EventKind::Resumed => {
+                quiet("refresh", "hue-unknown")
+            }
             EventKind::ClusterFacts | EventKind::DriftSnoozed => quiet("note", "hue-unknown"),
             EventKind::WorkloadEdited
             | EventKind::PlacementDecided

@@ -161,10 +161,13 @@ impl ReleaseWorkers {
             .for_each(|worker| worker.wakeup.notify_one());
     }
 
-    /// Whether the desired phase of this release is present.
+    /// Whether the desired phase of this release is present, or its removal waits because it is suspended: then no other release may
+    /// take its objects over either.
     pub(crate) fn is_desired(&self, release: ReleaseId) -> bool {
         let request = self.read().get(&release).and_then(|worker| worker.request());
-        request.is_some_and(|request| matches!(request.desired.phase, DesiredPhase::Present { .. }))
+        request.is_some_and(|request| {
+            request.suspended || matches!(request.desired.phase, DesiredPhase::Present { .. })
+        })
     }
 
     /// Whether the engine has the bundle with this digest for this release.

@@ -3,11 +3,11 @@
 //! A verb writes the suspension and the stage of every release that it concerns in one transaction. From then on their clusters receive
 //! these releases as suspended (`crates/hub/src/report/desired_state.rs`). The placer shows the suspension of what is placed later.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::actions::ActionUnavailable;
 use domain::authorization::UserAction;
-use domain::cluster::Cluster;
+use domain::cluster::{Cluster, Connectivity};
 use domain::event::{EventKind, EventSubject, NewEvent};
 use domain::release::{Release, ReleaseGoal, SyncStatus};
 use domain::suspension::{
@@ -67,9 +67,10 @@ impl Hub {
             store::suspension::put(&mut tx, *target, &suspension).await?;
         }
         let suspensions = store::suspension::list_by_workload(&mut tx, workload.id).await?;
+        let notified = list_notified(&releases);
         let named = name_workload_releases(&mut tx, &workload, releases, &suspensions).await?;
-        let changed = self.update_stages(&mut tx, named).await?;
-        let concerned: Vec<&SuspendedRelease> = changed.releases.iter().collect();
+        let named = self.update_stages(&mut tx, named).await?;
+        let concerned: Vec<&SuspendedRelease> = named.iter().collect();
         let details = workload_details(&mut tx, &suspensions, &concerned).await?;
         self.mark_dependents(&mut tx, workload.id).await?;
         let change = SuspensionChange {
@@ -77,8 +78,9 @@ impl Hub {
             subject: EventSubject::workload(workload.id, name),
             message: format!("{name} was suspended{}: {reason}", on_clusters(&request.clusters)),
         };
-        let mut effects = changed.into_effects(actor, change);
+        let mut effects = suspension_effects(actor, change, notified);
         effects.dirty_rollouts.insert(workload.id);
+        effects.wake_placer = true;
         self.commit(tx, effects.with_response(actor, 200, &details)).await?;
         Ok(details)
     }
@@ -98,6 +100,7 @@ impl Hub {
         let workload = self.lock_workload_head(&mut tx, name).await?;
         let releases = store::release::list_all_by_workload(&mut tx, workload.id).await?;
         let before = store::suspension::list_by_workload(&mut tx, workload.id).await?;
+        let notified = list_notified(&releases);
         let mut named = name_workload_releases(&mut tx, &workload, releases, &before).await?;
         let targets = find_targets(&mut tx, &workload, &request.clusters).await?;
         for (target, cluster) in &targets {
@@ -117,7 +120,7 @@ impl Hub {
         for one in &mut named {
             one.suspensions = after.list_for(one.release.cluster());
         }
-        let changed = self.update_stages(&mut tx, named).await?;
+        self.update_stages(&mut tx, named).await?;
         let now = self.clock().now();
         store::queue::PLACER.mark_requested(&mut tx, workload.id, now).await?;
         self.mark_dependents(&mut tx, workload.id).await?;
@@ -126,7 +129,7 @@ impl Hub {
             subject: EventSubject::workload(workload.id, name),
             message: format!("{name} was resumed{}.", on_clusters(&request.clusters)),
         };
-        let mut effects = changed.into_effects(actor, change);
+        let mut effects = suspension_effects(actor, change, notified);
         effects.wake_placer = true;
         effects.dirty_rollouts.insert(workload.id);
         self.commit(tx, effects.with_response(actor, 200, &details)).await?;
@@ -171,13 +174,12 @@ impl Hub {
         let suspension = Suspension { scope: target.scope(), by, since, reason: reason.clone() };
         store::suspension::put(&mut tx, target, &suspension).await?;
         let named = name_cluster_releases(&mut tx, &cluster, releases).await?;
-        let changed = self.update_stages(&mut tx, named).await?;
-        let details =
-            details(&mut tx, Some(suspension), &changed.releases.iter().collect::<Vec<_>>()).await?;
+        let named = self.update_stages(&mut tx, named).await?;
+        let details = details(&mut tx, Some(suspension), &named.iter().collect::<Vec<_>>()).await?;
         let message = format!("{name} was suspended: {reason}");
         let subject = EventSubject::cluster(cluster.id, name);
         let change = SuspensionChange { kind: EventKind::Suspended, subject, message };
-        self.commit_cluster_change(tx, actor, (&cluster, changed, change), &details).await?;
+        self.commit_cluster_change(tx, actor, (&cluster, &named, change), &details).await?;
         Ok(details)
     }
 
@@ -198,11 +200,11 @@ impl Hub {
         for one in &mut named {
             one.suspensions.retain(|suspension| suspension.scope != SuspensionScope::Cluster);
         }
-        let changed = self.update_stages(&mut tx, named).await?;
+        let named = self.update_stages(&mut tx, named).await?;
         let subject = EventSubject::cluster(cluster.id, name);
         let message = format!("{name} was resumed.");
         let change = SuspensionChange { kind: EventKind::Resumed, subject, message };
-        self.commit_cluster_change(tx, actor, (&cluster, changed, change), &details).await?;
+        self.commit_cluster_change(tx, actor, (&cluster, &named, change), &details).await?;
         Ok(details)
     }
 
@@ -256,6 +258,30 @@ impl Hub {
         }))
     }
 
+    /// Rejects the deletion by force of a workload that is suspended itself on a cluster that is not online: its suspension ends with it, so
+    /// that the cluster would remove it as soon as it returns. That of a cluster stays.
+    pub(crate) async fn check_forced_deletion(
+        &self,
+        tx: &mut Tx,
+        workload: &WorkloadHead,
+        releases: &[Release],
+    ) -> Result<(), Error> {
+        let suspensions = store::suspension::list_by_workload(tx, workload.id).await?;
+        let is_kept = |release: &&Release| {
+            is_active(release)
+                && release.connectivity() != Connectivity::Online
+                && (suspensions.whole.is_some() || suspensions.releases.contains_key(&release.cluster()))
+        };
+        let Some(release) = releases.iter().find(is_kept) else { return Ok(()) };
+        let why = release.suspension_reason().unwrap_or_default();
+        let name = &workload.name;
+        Err(ActionUnavailable(format!(
+            "{name} is suspended: deleted by force, it would be removed from clusters that are not online as soon as they return. Resume it \
+             first. {why}"
+        ))
+        .into())
+    }
+
     /// Why the releases of a workload on these clusters are not delivered, by cluster, for the placer.
     pub(crate) async fn find_suspensions(
         &self,
@@ -269,12 +295,12 @@ impl Hub {
         Ok(clusters.iter().filter_map(describe).collect())
     }
 
-    /// Writes the stages of releases whose suspensions have changed.
+    /// Writes the stages of releases whose suspensions have changed; returns the releases as they are then.
     async fn update_stages(
         &self,
         tx: &mut Tx,
         mut releases: Vec<SuspendedRelease>,
-    ) -> Result<ChangedReleases, Error> {
+    ) -> Result<Vec<SuspendedRelease>, Error> {
         let now = self.clock().now();
         let mut changed = Vec::new();
         for one in &mut releases {
@@ -287,8 +313,7 @@ impl Hub {
             }
         }
         store::release::update_many(tx, &changed).await?;
-        let clusters = changed.iter().map(Release::cluster).collect();
-        Ok(ChangedReleases { releases, clusters })
+        Ok(releases)
     }
 
     /// Commits a change of the suspension of a cluster; every workload is placed again.
@@ -296,35 +321,30 @@ impl Hub {
         &self,
         mut tx: Tx,
         actor: &Actor,
-        (cluster, changed, change): (&Cluster, ChangedReleases, SuspensionChange),
+        (cluster, releases, change): (&Cluster, &[SuspendedRelease], SuspensionChange),
         details: &SuspensionDetails,
     ) -> Result<(), Error> {
         store::queue::PLACER.mark_all(&mut tx, self.clock().now()).await?;
-        let rollouts = changed.releases.iter().map(|one| one.release.workload()).collect();
-        let effects = changed.into_effects(actor, change);
-        let effects = CommitEffects {
-            changed_clusters: vec![cluster.id],
-            wake_placer: true,
-            dirty_rollouts: rollouts,
-            ..effects
-        };
+        let mut effects = suspension_effects(actor, change, vec![cluster.id]);
+        effects.dirty_rollouts = releases.iter().map(|one| one.release.workload()).collect();
+        effects.wake_placer = true;
         self.commit(tx, effects.with_response(actor, 200, details)).await
     }
 }
 
-/// The releases that a change of a suspension concerns.
-struct ChangedReleases {
-    releases: Vec<SuspendedRelease>,
-    /// The clusters of those whose stage was written.
-    clusters: Vec<ClusterId>,
+/// The event of a change of a suspension, and the clusters that read their desired state again because of it.
+fn suspension_effects(actor: &Actor, change: SuspensionChange, notified: Vec<ClusterId>) -> CommitEffects {
+    let SuspensionChange { kind, subject, message } = change;
+    let event = NewEvent { subject, ..NewEvent::new(kind, &actor.name, message) };
+    CommitEffects { changed_clusters: notified, ..CommitEffects::with_event(event) }
 }
 
-impl ChangedReleases {
-    fn into_effects(self, actor: &Actor, change: SuspensionChange) -> CommitEffects {
-        let SuspensionChange { kind, subject, message } = change;
-        let event = NewEvent { subject, ..NewEvent::new(kind, &actor.name, message) };
-        CommitEffects { events: vec![event], changed_clusters: self.clusters, ..CommitEffects::default() }
-    }
+/// The clusters of these releases that may have something to do: also where one was given up by force, whose tombstone is suspended too.
+fn list_notified(releases: &[Release]) -> Vec<ClusterId> {
+    let is_over = |release: &&Release| {
+        matches!(release.goal(), ReleaseGoal::Removed { .. } | ReleaseGoal::Orphaned { .. })
+    };
+    releases.iter().filter(|release| !is_over(release)).map(Release::cluster).collect()
 }
 
 /// The workload, or it on each of these clusters, with the name of the cluster.
@@ -336,12 +356,11 @@ async fn find_targets(
     if clusters.is_empty() {
         return Ok(vec![(SuspensionTarget::Workload(workload.id), None)]);
     }
-    let mut targets: Vec<(SuspensionTarget, Option<String>)> = Vec::new();
-    for name in clusters {
+    let mut targets = Vec::new();
+    // Each once, so that a list is not longer than that of the clusters.
+    for name in clusters.iter().collect::<BTreeSet<_>>() {
         let target = SuspensionTarget::Release(workload.id, load_cluster(tx, name).await?.id);
-        if !targets.iter().any(|(other, _)| *other == target) {
-            targets.push((target, Some(name.clone())));
-        }
+        targets.push((target, Some(name.clone())));
     }
     Ok(targets)
 }

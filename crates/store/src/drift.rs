@@ -13,6 +13,7 @@ use domain::workload::WorkloadHead;
 use domain::{ClusterId, Digest, DriftId, ProjectId, ReleaseId, Timestamp};
 
 use crate::decode::{DecodeError, RowReader, decode_page, decode_readable_rows, decode_row};
+use crate::field_revert;
 use crate::page_bytes::{PageLimit, VALUES_PAGE_BYTES, byte_length, find_fitting_rows};
 use crate::sql::{Sql, sql, to_json};
 use crate::{Error, Tx, cursor};
@@ -99,6 +100,9 @@ pub async fn replace(
         });
         if is_stored {
             continue;
+        }
+        if stored.get(&key).is_some_and(|entry| entry.digest != object.digest.as_str()) {
+            field_revert::delete_refusal(tx, release, &key).await?;
         }
         changed += sql("INSERT INTO drift_item (id, release_id, object_key, object, fields, field_count, digest, contested, since_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (release_id, object_key) DO UPDATE SET \

@@ -46,6 +46,17 @@ pub async fn list_by_cluster(tx: &mut Tx, cluster: ClusterId) -> Result<Vec<Fiel
     })
 }
 
+/// The ids of the requests about a release that wait for an answer: at most as many as it has entries.
+pub async fn list_open(tx: &mut Tx, release: ReleaseId) -> Result<Vec<String>, Error> {
+    let rows =
+        sql("SELECT f.drift_id, f.request_id FROM field_revert f JOIN drift_item d ON d.id = f.drift_id \
+                    WHERE d.release_id = $1 AND f.error IS NULL ORDER BY f.drift_id")
+        .bind_text(release)
+        .fetch_all(tx)
+        .await?;
+    decode_rows(&rows, "field_revert", |row| row.text("request_id"))
+}
+
 /// Records the answer to a request about a release: it is deleted if the fields were reverted. Returns whether it waited for an answer.
 pub async fn record_outcome(
     tx: &mut Tx,
@@ -62,4 +73,15 @@ pub async fn record_outcome(
     let statement = statement.push("(SELECT id FROM drift_item WHERE release_id = ");
     let statement = statement.push_bind(release.to_string()).push(")");
     Ok(statement.execute(tx).await? > 0)
+}
+
+/// Forgets why fields of an entry were not reverted: that was said of other values.
+pub(crate) async fn delete_refusal(tx: &mut Tx, release: ReleaseId, object_key: &str) -> Result<(), Error> {
+    sql("DELETE FROM field_revert WHERE error IS NOT NULL AND drift_id IN \
+         (SELECT id FROM drift_item WHERE release_id = $1 AND object_key = $2)")
+    .bind_text(release)
+    .bind_text(object_key)
+    .execute(tx)
+    .await
+    .map(drop)
 }

@@ -96,6 +96,8 @@ pub enum EventKind {
     GitCommitBlocked,
     /// A user hid drift until a time, or showed it again.
     DriftSnoozed,
+    /// A user requested the revert of single fields that drift.
+    DriftRevertRequested,
     /// An incident was opened.
     IncidentOpened,
     /// A user acknowledged an incident.

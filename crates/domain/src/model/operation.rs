@@ -352,8 +352,8 @@ impl Operation {
     }
 }
 
-/// Why the outcome of a removal is deferred.
-const COMPLETES_LATER: &str = "The cluster is unreachable; it completes the removal when it returns.";
+/// Why the outcome of a removal is deferred on a cluster that is unreachable.
+pub const COMPLETES_LATER: &str = "The cluster is unreachable; it completes the removal when it returns.";
 
 /// The outcome while the removal waits for the placer.
 fn evaluate_pending_removal(release: &Release) -> (OperationStatus, Option<String>) {

@@ -18,6 +18,7 @@ use super::drift;
 use super::object_action::{ObjectAction, ObjectInput, decide_action};
 use super::reconcile_state::ObjectState;
 use super::reconciliation::Reconciliation;
+use super::retry::{RetryState, failure_message};
 use crate::api::{ApiClient, ForceConflicts};
 use crate::applied_release::InventoryEntry;
 use crate::error::{Error, RetryClass};
@@ -38,9 +39,13 @@ enum RevertFailure {
 
 impl From<Error> for RevertFailure {
     fn from(error: Error) -> Self {
-        match error.retry_class() {
-            RetryClass::Soon => Self::Later(error),
-            RetryClass::Slow => Self::Refused(format!("Not reverted: {error}. {}", error.hint())),
+        match error {
+            Error::NotFound(_) => Self::Refused(
+                "Not reverted: the object is not on the cluster. Revert the whole workload, which creates it again."
+                    .to_owned(),
+            ),
+            error if error.retry_class() == RetryClass::Soon => Self::Later(error),
+            error => Self::Refused(format!("Not reverted: {}", failure_message("", &error))),
         }
     }
 }
@@ -90,12 +95,17 @@ pub(super) async fn run(pass: &mut Reconciliation<'_>, at: usize) {
         Ok(None) => return,
         Err(RevertFailure::Later(error)) => {
             tracing::debug!(object = %desired.object, reason = %error.reason(), "the revert of fields failed; it is retried");
-            pass.wake_in(pass.cx.options.retry_first);
+            let before = pass.state.object_mut(&desired.object).revert_failure.take();
+            let failure = RetryState::after(before.as_ref(), error, &pass.cx.options);
+            pass.wake_at(failure.due);
+            pass.state.object_mut(&desired.object).revert_failure = Some(failure);
             return;
         }
         Err(RevertFailure::Refused(why)) => Some(why.chars().take(MAX_ANSWER_CHARS).collect()),
     };
-    pass.state.object_mut(&desired.object).field_revert = Some(FieldRevertOutcome { id: request.id, error });
+    let object_state = pass.state.object_mut(&desired.object);
+    object_state.revert_failure = None;
+    object_state.field_revert = Some(FieldRevertOutcome { id: request.id, error });
 }
 
 /// The answer about an object, as long as the hub asks for it.
@@ -113,8 +123,18 @@ fn find_request(pass: &mut Reconciliation<'_>, object: &ObjectRef) -> Option<Fie
     }
     let request =
         pass.request.field_reverts.iter().find(|request| request.object.is_same_object(object)).cloned()?;
-    let answered = pass.state.object_mut(object).field_revert.as_ref();
-    answered.is_none_or(|answer| answer.id != request.id).then_some(request)
+    let object_state = pass.state.object_mut(object);
+    if object_state.field_revert.as_ref().is_some_and(|answer| answer.id == request.id) {
+        return None;
+    }
+    // Whatever wakes the release, what failed is tried again after its back-off.
+    if let Some(due) =
+        object_state.revert_failure.as_ref().filter(|failure| !failure.is_due()).map(|one| one.due)
+    {
+        pass.wake_at(due);
+        return None;
+    }
+    Some(request)
 }
 
 fn record_reverted(pass: &mut Reconciliation<'_>, at: usize, reverted: &RevertedFields) {

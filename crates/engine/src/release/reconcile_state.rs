@@ -49,6 +49,8 @@ pub(crate) struct ObjectState {
     pub reported_scaler: String,
     /// What became of the last request to revert fields of it.
     pub field_revert: Option<FieldRevertOutcome>,
+    /// Why the revert of fields that is requested has failed; it is tried again when this is due.
+    pub revert_failure: Option<RetryState>,
     /// Whether the contest was reported.
     pub is_contest_reported: bool,
     /// Live version and desired hash of the last comparison without difference.

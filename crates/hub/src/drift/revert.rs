@@ -69,7 +69,7 @@ impl Hub {
         store::field_revert::put(&mut tx, id, &request_id, &revert).await?;
         let fields = join_first(&revert.paths, MAX_NAMED_PATHS);
         let message = format!("A revert of {fields} of {} was requested.", row.item.object);
-        let event = NewEvent::new(EventKind::WorkloadSynced, &actor.name, message)
+        let event = NewEvent::new(EventKind::DriftRevertRequested, &actor.name, message)
             .with_workload(workload.id, &workload.name)
             .with_cluster(row.cluster, &row.item.cluster)
             .with_release(row.release);
@@ -122,8 +122,16 @@ pub(crate) async fn record_field_reverts(
     release: ReleaseId,
     resources: &[ResourceStatus],
 ) -> Result<bool, Error> {
+    let mut answers = resources.iter().filter_map(|resource| resource.field_revert.as_ref()).peekable();
+    if answers.peek().is_none() {
+        return Ok(false);
+    }
+    // An agent may send as many answers as there are objects: only those that are waited for cost a statement.
+    let mut open = store::field_revert::list_open(tx, release).await?;
     let mut is_answered = false;
-    for outcome in resources.iter().filter_map(|resource| resource.field_revert.as_ref()) {
+    for outcome in answers {
+        let Some(at) = open.iter().position(|id| *id == outcome.id) else { continue };
+        open.swap_remove(at);
         is_answered |= store::field_revert::record_outcome(tx, release, outcome).await?;
     }
     Ok(is_answered)
