@@ -86,7 +86,8 @@ pub(super) async fn run(pass: &mut Reconciliation<'_>, at: usize) {
         selected: &request.paths,
     };
     let api = pass.api();
-    let error = match revert.execute(&api, &path).await {
+    // Boxed, because there is hardly ever a request, and every pass has room for it.
+    let error = match Box::pin(revert.execute(&api, &path)).await {
         Ok(Some(reverted)) => {
             record_reverted(pass, at, &reverted);
             None

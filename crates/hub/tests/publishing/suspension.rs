@@ -199,3 +199,33 @@ async fn s2_11_a_suspension_is_no_removal_and_an_unpublish_waits_for_its_end() {
     assert_eq!(release_state(&test, "web", "east").await, ReleaseState::Removed);
     test.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s2_11_a_suspended_workload_is_not_deleted_by_force_and_what_is_given_up_waits_for_its_end() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    test.publish_new("web", everywhere()).await;
+    let first = east.apply_release().await;
+    test.hub.suspend_workload(&test.actor, "web", &request(&[])).await.unwrap();
+    test.advance_clock(200);
+    wait_until("the cluster is offline", async || {
+        release_state(&test, "web", "east").await == ReleaseState::Unknown
+    })
+    .await;
+    let by_force = || RemovalOptions { force: true, ..RemovalOptions::default() };
+    let refused = test.hub.delete_workload(&test.actor, "web", by_force()).await.unwrap_err();
+    let is_refused = |why: &str| why.contains("Resume it first.") && why.contains("handover");
+    assert!(matches!(&refused, Error::FailedPrecondition(why) if is_refused(&why.0)), "{refused:?}");
+
+    test.hub.unpublish_workload(&test.actor, "web", by_force()).await.unwrap();
+    assert_eq!(release_state(&test, "web", "east").await, ReleaseState::Abandoned);
+    let held = test.hub.get_desired_state(east.id, -1, Duration::ZERO).await.unwrap();
+    assert_eq!((held.releases.len(), held.suspended.len()), (0, 1));
+    assert_eq!(held.suspended[0].release, first.release);
+    test.hub.resume_workload(&test.actor, "web", &ResumeRequest::default()).await.unwrap();
+    let state = test.hub.get_desired_state(east.id, held.version, Duration::from_secs(60)).await.unwrap();
+    assert!(state.version > held.version, "the agent hears of it");
+    assert_eq!((state.releases.len(), state.suspended.len()), (1, 0));
+    assert!(matches!(state.releases[0].phase, DesiredPhase::Absent { .. }), "{state:?}");
+    test.close().await;
+}
