@@ -132,3 +132,17 @@ fn e9_a_revert_of_fields_is_given_to_its_release_and_is_not_cached() {
     let cached = CachedState::with_fetched_bundles(&list, |_| None, &CachedState::default());
     assert!(cached.desired_state.field_reverts.is_empty());
 }
+
+#[test]
+fn s2_11_a_suspended_release_is_suspended_after_a_restart_too_until_the_hub_resumes_it() {
+    let bundle = Arc::new(Bundle::new(Vec::new()));
+    let list = DesiredState { suspended: vec![desired_release(1)], ..DesiredState::default() };
+    let cached = CachedState::with_fetched_bundles(&list, |_| Some(bundle.clone()), &CachedState::default());
+    assert_eq!((cached.desired_state.releases.len(), &cached.desired_state.suspended), (0, &list.suspended));
+    let (sender, _results) = mpsc::channel(RESULT_CHANNEL_CAPACITY);
+    let inputs = BundleFetcher::new(&cached, sender).desired_releases(&cached.desired_state);
+    assert!(inputs.iter().all(|input| input.suspended && input.bundle.is_some()), "{}", inputs.len());
+    let resumed = DesiredState { releases: list.suspended.clone(), ..DesiredState::default() };
+    let after = CachedState::with_fetched_bundles(&resumed, |_| None, &cached);
+    assert_eq!((&after.desired_state.releases, after.desired_state.suspended.len()), (&list.suspended, 0));
+}

@@ -193,9 +193,10 @@ impl FieldRevert<'_> {
         let mut body: Value =
             serde_json::from_slice(&desired.apply_body(Some(live), policy, true)).unwrap_or_default();
         for change in others {
-            // What Flotilla owns although it differs would be reset if it were omitted.
+            // What Flotilla owns although it differs would be reset if it were omitted. A change of a Secret has no values.
             if managed_fields::is_owned_by_flotilla(live, &change.path)
-                && let (Some(kept), Some(value)) = (&change.live, body.pointer_mut(&change.path))
+                && let (Some(kept), Some(value)) =
+                    (live.pointer(&change.path), body.pointer_mut(&change.path))
             {
                 value.clone_from(kept);
                 continue;
