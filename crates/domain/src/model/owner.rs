@@ -1,5 +1,7 @@
 //! Owners of workloads and clusters: who is notified of their incidents (S0-13).
 
+use std::collections::BTreeSet;
+
 use crate::text::finding::Finding;
 use crate::text::name_check::INVALID_NAME;
 
@@ -20,13 +22,9 @@ pub fn normalize_owners(owners: &[String], creator: &str) -> Vec<String> {
 
 /// The owners of a cluster as they are stored: without spaces around them, empty ones and repetitions. It may have none.
 pub fn unique_owners(owners: &[String]) -> Vec<String> {
-    let mut unique: Vec<String> = Vec::new();
-    for owner in owners.iter().map(|owner| owner.trim()) {
-        if !owner.is_empty() && !unique.iter().any(|other| other == owner) {
-            unique.push(owner.to_owned());
-        }
-    }
-    unique
+    let mut seen = BTreeSet::new();
+    let named = owners.iter().map(|owner| owner.trim()).filter(|owner| !owner.is_empty());
+    named.filter(|owner| seen.insert(*owner)).map(str::to_owned).collect()
 }
 
 /// G101: the owners are too many, too long, or contain characters that lists of owners use.
@@ -37,7 +35,7 @@ pub fn check_owners(owners: &[String]) -> Vec<Finding> {
         let hint = "Name a team in place of its members.";
         findings.push(Finding::error(INVALID_NAME, message, hint).with_path("/owners"));
     }
-    for owner in owners {
+    for owner in owners.iter().take(MAX_OWNERS) {
         let is_invalid = |c: char| c.is_control() || matches!(c, ',' | ';');
         if owner.chars().count() > MAX_OWNER_LENGTH || owner.contains(is_invalid) {
             let shown: String = owner.chars().take(80).collect();
