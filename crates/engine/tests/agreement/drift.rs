@@ -224,11 +224,19 @@ pub async fn e_9_of_two_drifted_fields_only_the_requested_one_is_reverted(env: T
     env.merge_patch(CONFIG_MAP, "settings", json!({"data": {"key": "4"}}), "kubectl-edit").await;
     env.wait_for_report("drifted again", |report| report.resources[0].drifted.len() == 2).await;
     assert_eq!(env.get(CONFIG_MAP, "settings").await.unwrap()["data"]["key"], "4");
-    env.set_field_reverts(&desired, bundle, Vec::new());
+    env.set_field_reverts(&desired, bundle.clone(), Vec::new());
     let is_forgotten = |report: &ReleaseReport| report.resources[0].field_revert.is_none();
     env.wait_for_report("not asked for any more", is_forgotten).await;
     let outcomes: Vec<DriftOutcome> = env.agent.drift().iter().map(|note| note.outcome).collect();
     assert!(outcomes.contains(&DriftOutcome::Healed), "{outcomes:?}");
+    // A missing object has no field to write back.
+    env.delete(CONFIG_MAP, "settings").await;
+    env.wait_for_report("missing", |report| report.resources[0].available == Some(false)).await;
+    let late = FieldRevertRequest { id: "of a missing object".to_owned(), ..request };
+    env.set_field_reverts(&desired, bundle, vec![late]);
+    let (answer, _) = wait_for_answer(&env).await;
+    assert!(answer.error.unwrap().contains("not on the cluster"));
+    assert_eq!(env.get(CONFIG_MAP, "settings").await, None);
 }
 
 pub async fn e_9_a_field_of_an_atomic_list_with_other_drift_is_not_reverted_alone(env: TestEnv) {

@@ -51,13 +51,15 @@ impl Hub {
         request: &DriftRevertRequest,
     ) -> Result<DriftItem, Error> {
         actor.authorize(UserAction::Sync)?;
-        let name = self.read_drift_row(id).await?.item.workload;
+        let found = self.read_drift_row(id).await?;
+        let name = found.item.workload;
         let mut tx = self.write_as(actor, UserAction::Sync).await?;
         let workload = self.lock_workload_head(&mut tx, &name).await?;
+        // Locked before its entry is read again, so that no report ends the entry before the request is stored.
+        let release = store::release::get(&mut tx, found.release).await?;
         let mut row = self.load_drift_row(&mut tx, id).await?;
         check_decision(&row, DriftVerb::Revert, request.digest.as_ref())?;
         let decided = self.find_decided_fields(&mut tx, &row, &request.fields).await?;
-        let release = store::release::get(&mut tx, row.release).await?;
         if let Some(why) = release.as_ref().and_then(Release::suspension_reason) {
             return Err(precondition(format!(
                 "Nothing of {name} is reverted there while it is suspended. {why}"
