@@ -31,13 +31,6 @@ async fn s1_24_the_openapi_document_lists_these_operations() {
     /api/v1/audit GET listAudit
     /api/v1/audit/export GET exportAudit
     /api/v1/audit/verification GET verifyAudit
-    /api/v1/drift GET listDrift
-    /api/v1/drift/{drift} GET getDrift
-    /api/v1/drift/{drift}:adopt POST adoptDrift
-    /api/v1/drift/{drift}:ignore POST ignoreDrift
-    /api/v1/drift/{drift}:revert POST revertDrift
-    /api/v1/drift/{drift}:revertFields POST revertDriftFields
-    /api/v1/drift/{drift}:snooze POST snoozeDrift
     /api/v1/events GET listEvents
     /api/v1/fleet GET getFleet
     /api/v1/operations/{operation} GET getOperation
@@ -149,13 +142,15 @@ fn has_own_list(line: &str) -> bool {
     line.contains("/orgs/") || is_git(line) || is_user(line) || is_cluster(line) || is_notification(line)
 }
 
-/// Whether a line is an operation on incidents, channels or subscriptions.
+/// Whether a line is an operation on drift, incidents, channels or subscriptions.
 fn is_notification(line: &str) -> bool {
-    ["incidents", "channels", "subscriptions"].iter().any(|noun| line.starts_with(&format!("/api/v1/{noun}")))
+    ["drift", "incidents", "channels", "subscriptions"]
+        .iter()
+        .any(|noun| line.starts_with(&format!("/api/v1/{noun}")))
 }
 
 #[tokio::test]
-async fn e12_the_openapi_document_lists_these_operations_on_incidents_and_channels() {
+async fn e12_the_openapi_document_lists_these_operations_on_drift_incidents_and_channels() {
     let lines: Vec<String> =
         list_operations().await.into_iter().filter(|line| is_notification(line)).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
@@ -164,6 +159,13 @@ async fn e12_the_openapi_document_lists_these_operations_on_incidents_and_channe
     /api/v1/channels/{channel} DELETE deleteChannel
     /api/v1/channels/{channel} GET getChannel
     /api/v1/channels/{channel}:test POST testChannel
+    /api/v1/drift GET listDrift
+    /api/v1/drift/{drift} GET getDrift
+    /api/v1/drift/{drift}:adopt POST adoptDrift
+    /api/v1/drift/{drift}:ignore POST ignoreDrift
+    /api/v1/drift/{drift}:revert POST revertDrift
+    /api/v1/drift/{drift}:revertFields POST revertDriftFields
+    /api/v1/drift/{drift}:snooze POST snoozeDrift
     /api/v1/incidents GET listIncidents
     /api/v1/incidents/{incident} GET getIncident
     /api/v1/incidents/{incident}:ack POST acknowledgeIncident
