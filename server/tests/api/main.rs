@@ -35,6 +35,7 @@ mod search;
 mod secret_content;
 mod sessions;
 mod sign_in_limits;
+mod suspension;
 mod test_server;
 mod users;
 mod watch;
