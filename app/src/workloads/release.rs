@@ -13,7 +13,7 @@ use causes::{ReleaseCauses, is_unhealthy};
 use drift::DriftedFields;
 use remedy::ReleaseRemedy;
 
-use crate::components::{Timeline, health_label};
+use crate::components::{MissedDeadline, Timeline, health_label};
 
 /// The details below an open row.
 #[component]
@@ -26,6 +26,7 @@ pub fn ReleaseDetail(
     let ReleaseDetails { view, healthy_revision, desired_values } = details;
     let stages = view.release.stages().clone();
     let facts_notice = view.release.facts_notice().to_owned();
+    let deadline_at = view.release.deadline_at();
     view! {
         <div class="panel">
             {(!facts_notice.is_empty()).then(|| view! { <p class="banner hue-paused">{facts_notice}</p> })}
@@ -34,7 +35,8 @@ pub fn ReleaseDetail(
                     <ReleaseCauses view=view.clone() at=at />
                     <ReleaseRemedy view=view.clone() healthy_revision=healthy_revision />
                 </div>
-                <div class="lg:order-first">
+                <div class="lg:order-first stack-sm">
+                    <MissedDeadline deadline_at=deadline_at at=at />
                     <Timeline stages=stages at=at folded=true />
                 </div>
             </div>

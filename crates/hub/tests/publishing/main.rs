@@ -11,6 +11,7 @@ use domain::workload::{Intent, WorkloadPhase};
 use hub::{Error, PublishOptions, RequestKey};
 
 mod addons;
+mod deadlines;
 mod dependencies;
 mod desired_state;
 mod draft_changes;
