@@ -51,6 +51,7 @@ mod secret_content;
 mod server_status;
 mod sign_in;
 mod supervise;
+mod time_zone;
 mod user;
 mod workload;
 

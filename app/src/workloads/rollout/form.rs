@@ -143,6 +143,8 @@ pub struct RolloutForm {
     pub to: String,
     /// Offset from UTC, such as `+01:00`.
     pub offset: String,
+    /// Name of the time zone, such as `Europe/Berlin`.
+    pub zone: String,
     /// `yes` if the user who publishes may not approve.
     pub approver: String,
 }
@@ -193,6 +195,7 @@ impl RolloutForm {
             from: window.from,
             to: window.to,
             offset: window.utc_offset,
+            zone: window.time_zone,
             approver: if strategy.approver.is_anyone() { String::new() } else { "yes".to_owned() },
         }
     }
@@ -230,6 +233,7 @@ impl RolloutForm {
             from: from.to_owned(),
             to: to.to_owned(),
             utc_offset: self.offset.trim().to_owned(),
+            time_zone: self.zone.trim().to_owned(),
         });
         let fail_after: Option<TimeSpan> = parse_optional(&self.fail_after);
         let approver = if self.approver == "yes" { Approver::AnotherUser } else { Approver::Anyone };
@@ -276,6 +280,7 @@ fn field_path(path: &str, rows: &[usize]) -> String {
         "window/from" => "from",
         "window/to" => "to",
         "window/utcOffset" => "offset",
+        "window/timeZone" => "zone",
         other => other,
     };
     format!("/rollout/{part}")
@@ -308,6 +313,11 @@ mod tests {
         .unwrap();
         let (read, rows) = RolloutForm::from_strategy(&strategy).parse().unwrap();
         assert_eq!((read, rows), (strategy, vec![0, 1, 2]));
+        let mut in_zone = RolloutForm::default().parse().unwrap().0;
+        in_zone.window =
+            serde_json::from_value(json!({ "from": "22:00", "to": "04:00", "timeZone": "Europe/Berlin" }))
+                .unwrap();
+        assert_eq!(RolloutForm::from_strategy(&in_zone).parse().unwrap().0, in_zone);
         let nothing = RolloutForm::from_strategy(&RolloutStrategy::default());
         assert_eq!(nothing.parse().unwrap().0, RolloutStrategy::default());
     }

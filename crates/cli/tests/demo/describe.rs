@@ -12,7 +12,7 @@ fn e3_describe_shows_placement_with_reasons_overrides_objects_with_causes_and_ev
     let server = TestServer::start_new();
     let file = fixture_path("bad/image-does-not-exist.yaml");
     let place = ["--clusters", "eu-west-1", "-n", "shop", "--policy", "deadline=30m"];
-    server.run_cli(&[&["apply", "-f", &file, "--name", "broken"][..], &place].concat());
+    server.run_cli(&[&["apply", "-f", &file, "--name", "broken"][..], &place[..]].concat());
     let draft = server.run_cli(&["describe", "broken"]);
     assert!(draft.stdout.contains("preview of the draft"), "{draft}");
     assert!(draft.stdout.contains("releases (0):\n  none: flotilla publish broken --wait"), "{draft}");

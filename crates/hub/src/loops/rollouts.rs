@@ -19,6 +19,7 @@ use super::{PassFailures, jitter, sleep_unless_cancelled};
 use crate::failpoint::{failpoint, panicpoint};
 use crate::hub::CommitEffects;
 use crate::supervise::catch_panic;
+use crate::time_zone::find_offsets;
 use crate::{Error, Hub};
 
 /// Rollouts claimed in one pass.
@@ -106,7 +107,9 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
         let pauses = hub.observe_pauses();
         let cutoff = pauses.cutoff(now, rollout.strategy.fail_after_millis());
         let tallies = store::rollout::count_waves(&mut tx, &rollout, cutoff).await?;
-        let mut step = rollout.reconcile(&tallies, now, &pauses);
+        let window = rollout.strategy.window.as_ref();
+        let zone = window.and_then(|window| find_offsets(window, now));
+        let mut step = rollout.reconcile_in_zone(&tallies, now, &pauses, zone.as_ref());
         let has_changed = apply_step((hub, now), &mut tx, &rollout, &mut step, &mut effects).await?;
         if rollout.state != before.state && rollout.state == RolloutState::Completed {
             // Removals waited for it.

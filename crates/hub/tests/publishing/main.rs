@@ -40,6 +40,7 @@ mod silence;
 mod statistics;
 mod targets;
 mod test_hub;
+mod time_zones;
 mod turns;
 mod unreadable_rows;
 mod unreadable_workloads;

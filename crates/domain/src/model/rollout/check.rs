@@ -45,7 +45,7 @@ pub fn check(strategy: &RolloutStrategy) -> Vec<Finding> {
             .and_then(|span| check_span("failAfter", span))
             .map(|finding| finding.with_path("/rollout/failAfter")),
     );
-    findings.extend(strategy.window.iter().flat_map(super::RolloutWindow::check));
+    findings.extend(strategy.window.iter().flat_map(|window| window.check("/rollout/window")));
     findings
 }
 
