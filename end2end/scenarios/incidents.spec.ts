@@ -67,11 +67,13 @@ test("a channel is created, its test names why it fails, and a subscription uses
   await page.locator("summary", { hasText: "Create subscription" }).click();
   await page.getByLabel("Incidents of").selectOption("Owner");
   await page.getByLabel("Name or labels").fill("team-shop");
+  await page.getByLabel("Quiet hours").fill("22:00-06:00 Europe/Berlin sat,sun");
   await page.getByRole("button", { name: "Test pager" }).click();
   await expect(page.getByText(/pager: The message was not sent/).first()).toBeVisible();
   await expect(page.getByLabel("Name or labels")).toHaveValue("team-shop");
   await page.getByRole("button", { name: "Create subscription" }).click();
   await expect(row(page, "owner team-shop")).toContainText("pager");
+  await expect(row(page, "owner team-shop")).toContainText("22:00-06:00 Europe/Berlin sat,sun");
   // The form is open and empty for the next one.
   await expect(page.getByLabel("Name or labels")).toHaveValue("");
   await expect(page.getByLabel("Incidents of")).toHaveValue("workload");

@@ -1,6 +1,7 @@
 //! Subscriptions: which incidents are sent to a channel.
 
 use domain::notification::SubscriptionScope;
+use domain::rollout::RolloutWindow;
 use domain::{ProjectId, SubscriptionId, Timestamp};
 
 use crate::decode::decode_rows;
@@ -19,6 +20,8 @@ pub struct SubscriptionRow {
     pub channel: String,
     /// The incidents that it selects.
     pub scope: SubscriptionScope,
+    /// When its messages are held back.
+    pub quiet_hours: Option<RolloutWindow>,
     /// Who created it.
     pub created_by: String,
     /// When it was created.
@@ -31,6 +34,7 @@ table_row! {
     Fixed project_id = row.project.to_string() => project: parse;
     Fixed channel = &row.channel => channel: text;
     Fixed scope = to_json(&row.scope)? => scope: json;
+    Fixed quiet_hours = row.quiet_hours.as_ref().map(to_json).transpose()? => quiet_hours: opt_json;
     Fixed created_by = &row.created_by => created_by: text;
     Fixed created_at = row.created_at => created_at: timestamp;
 }
@@ -38,6 +42,20 @@ table_row! {
 /// Adds a subscription to an existing channel.
 pub async fn insert(tx: &mut Tx, row: &SubscriptionRow) -> Result<(), Error> {
     table::insert(tx, std::slice::from_ref(row))?.execute(tx).await.map(drop)
+}
+
+/// Replaces the quiet hours of a subscription.
+pub async fn set_quiet_hours(
+    tx: &mut Tx,
+    id: SubscriptionId,
+    quiet_hours: Option<&RolloutWindow>,
+) -> Result<(), Error> {
+    sql("UPDATE subscription SET quiet_hours = $1 WHERE id = $2")
+        .bind(quiet_hours.map(to_json).transpose()?)
+        .bind_text(id)
+        .execute(tx)
+        .await
+        .map(drop)
 }
 
 /// The subscriptions of a project, oldest first. One that can't be read is an error: its owner would not be notified.

@@ -117,6 +117,19 @@ async fn s0_13_e12_a_bad_image_on_three_clusters_is_one_incident_that_its_owners
             ..NewSubscription::default()
         };
         fleet.client.create_subscription(&owned).await.unwrap();
+        let quiet = |zone: &str| {
+            let window = json!({"from": "22:00", "to": "06:00", "timeZone": zone, "days": ["sat"]});
+            json!({"channel": "ops", "owner": "team-night", "quietHours": window})
+        };
+        let path = "/api/v1/subscriptions";
+        let (status, stored) = fleet.send(Method::POST, path, quiet("Europe/Berlin")).await;
+        assert_eq!(
+            (status, &stored["quietHours"]["timeZone"]),
+            (StatusCode::CREATED, &json!("Europe/Berlin"))
+        );
+        let (status, problem) = fleet.send(Method::POST, path, quiet("Europe/Berln")).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{problem}");
+        assert_eq!(problem["findings"][0]["path"], "/quietHours/timeZone", "{problem}");
 
         let new = NewWorkload { owners: vec!["team-web".to_owned()], ..web_workload() };
         fleet.client.create_workload(&new).await.unwrap();

@@ -183,7 +183,13 @@ fn print_deliveries(details: &IncidentDetails, out: &Printer) -> Result<(), Fail
                 let age = delivery.delivered_at.map(|at| clock::format_age(at, now)).unwrap_or_default();
                 ("delivered", format!("{age} ago"))
             }
-            DeliveryState::Pending => ("pending", delivery.last_error.clone().unwrap_or_default()),
+            DeliveryState::Pending => match delivery.quiet_until.filter(|until| *until > now) {
+                Some(until) => ("held", format!("quiet hours end in {}", now.format_age(until))),
+                None => ("pending", delivery.last_error.clone().unwrap_or_default()),
+            },
+            DeliveryState::Suppressed => {
+                ("not sent", "it was opened and closed within quiet hours".to_owned())
+            }
         };
         let row = table.add_row().text(&delivery.channel).text(delivery.kind.as_str()).text(state);
         row.text(delivery.attempts.to_string()).text(detail);

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use domain::SubscriptionId;
 use domain::notification::{NewSubscription, Subscription};
+use domain::rollout::RolloutWindow;
 
 use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
@@ -54,6 +55,9 @@ pub struct CreateSubscriptionArgs {
     channel: String,
     #[command(flatten)]
     scope: ScopeArgs,
+    /// Hold messages back in these hours of the week, such as "22:00-06:00 Europe/Berlin" or "00:00-24:00 sat,sun", in UTC without a zone
+    #[arg(long, value_name = "HOURS")]
+    quiet_hours: Option<RolloutWindow>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -103,6 +107,7 @@ impl CreateSubscriptionArgs {
             owner: self.scope.owner,
             selector: self.scope.selector,
             project: self.scope.project,
+            quiet_hours: self.quiet_hours,
         };
         let created = remote.client.create_subscription(&new).await?;
         if self.output.format.is_machine() {
@@ -116,10 +121,11 @@ fn print_list(subscriptions: &[Subscription], format: Format, out: &Printer) -> 
     if format.is_machine() {
         return out.print_value(&subscriptions, format);
     }
-    let mut table = Table::new(&["ID", "CHANNEL", "INCIDENTS OF", "BY"]);
+    let mut table = Table::new(&["ID", "CHANNEL", "INCIDENTS OF", "QUIET HOURS", "BY"]);
     for one in subscriptions {
         let row = table.add_row().text(one.id.to_string()).text(&one.fields.channel);
-        row.text(&one.scope).text(&one.created_by);
+        let quiet = one.fields.quiet_hours.as_ref().map(ToString::to_string);
+        row.text(&one.scope).text(quiet.as_deref().unwrap_or("-")).text(&one.created_by);
     }
     let nothing =
         "There are no subscriptions yet: flotilla subscription create --channel CHANNEL --workload WORKLOAD";

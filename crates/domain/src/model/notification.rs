@@ -9,6 +9,7 @@ use crate::kubernetes::id::{DeliveryId, SubscriptionId};
 use crate::kubernetes::labels::{LabelSelector, Labels};
 use crate::kubernetes::time::Timestamp;
 use crate::model::incident::IncidentSummary;
+use crate::model::rollout::RolloutWindow;
 
 mod check;
 mod payload;
@@ -220,6 +221,9 @@ pub struct NewSubscription {
     /// All workloads of this project, which is `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+    /// When its messages are held back, until the window closes; `None` for never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet_hours: Option<RolloutWindow>,
 }
 
 /// A subscription.
@@ -301,6 +305,8 @@ pub enum DeliveryState {
     Pending,
     /// The receiver accepted it.
     Delivered,
+    /// It is never sent: the incident was opened and closed within quiet hours.
+    Suppressed,
 }
 
 /// A message about an incident for one channel.
@@ -324,6 +330,9 @@ pub struct Delivery {
     /// When the next attempt is due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_attempt_at: Option<Timestamp>,
+    /// Until when quiet hours hold it back, or held it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet_until: Option<Timestamp>,
     /// When it was written.
     pub created_at: Timestamp,
     /// When it was delivered.

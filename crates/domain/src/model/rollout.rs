@@ -30,7 +30,7 @@ pub use assign::{WavePreview, assign_waves, preview_waves};
 pub use check::{MAX_WAVES, check, check_fleet};
 pub use event::{RolloutEvent, WavePosition};
 pub use reconcile::{Admission, RolloutStep, StateCount, WaveCounts};
-pub use window::{RolloutWindow, Weekday};
+pub use window::{InvalidWindow, RolloutWindow, Weekday};
 
 /// How a publish is delivered to its clusters. Without waves all clusters are updated at once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

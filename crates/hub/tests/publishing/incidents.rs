@@ -134,7 +134,7 @@ impl TestWorkload {
         self.east.0.send_report(report).await;
     }
 
-    async fn fail_west(&mut self) {
+    pub async fn fail_west(&mut self) {
         let report = failing_report(&self.west.1, "web-5d2a-q8");
         self.west.0.send_report(report).await;
     }

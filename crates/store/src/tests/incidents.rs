@@ -58,7 +58,8 @@ pub(super) async fn insert_message(store: &Store, n: u128, kind: MessageKind, ch
     let mut tx = store.write().await.unwrap();
     let position = delivery::next_position(&mut tx, message.incident.id).await.unwrap();
     let id = DeliveryId::from_parts(1, n);
-    let new = NewDelivery { id, project: project_id(), channel, position, due_at: at(10), message: &message };
+    let (project, due_at) = (project_id(), at(10));
+    let new = NewDelivery { id, project, channel, position, due_at, quiet_until: None, message: &message };
     delivery::insert(&mut tx, &new).await.unwrap();
     tx.commit().await.unwrap();
 }
@@ -160,6 +161,7 @@ async fn p27_a_channel_that_fails_pauses_and_then_one_message_tries_it() {
             channel: "ops",
             position: 1,
             due_at: at(10),
+            quiet_until: None,
             message: &message,
         };
         delivery::insert(&mut tx, &new).await.unwrap();

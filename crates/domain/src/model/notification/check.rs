@@ -77,6 +77,17 @@ impl NewChannel {
 }
 
 impl NewSubscription {
+    /// Checks the quiet hours themselves; whether their time zone exists is checked where the table of zones is.
+    pub fn check_quiet_hours(&self) -> Vec<Finding> {
+        let Some(window) = &self.quiet_hours else { return Vec::new() };
+        let findings = window.check("/quietHours");
+        if findings.is_empty() && window.is_always_open() {
+            let message = "The quiet hours are the whole week, so nothing would ever be sent.";
+            return vec![error(message, "Shorten them, or delete the subscription.", "/quietHours/to")];
+        }
+        findings
+    }
+
     /// The scope of the fields.
     ///
     /// # Errors

@@ -108,6 +108,20 @@ fn s0_13_a_subscription_selects_by_workload_owner_or_labels_and_says_why_not() {
 }
 
 #[test]
+fn quiet_hours_are_a_window_that_ends() {
+    let paths = |text: &str| -> Vec<String> {
+        let quiet_hours = Some(text.parse().unwrap());
+        let new = NewSubscription { quiet_hours, ..NewSubscription::default() };
+        new.check_quiet_hours().into_iter().map(|finding| finding.path).collect()
+    };
+    assert_eq!(paths("22:00-06:00 Europe/Berlin"), [""; 0]);
+    assert_eq!(paths("00:00-24:00 sat,sun"), [""; 0]);
+    assert_eq!(paths("00:00-24:00"), ["/quietHours/to"]);
+    assert_eq!(paths("25:00-06:00"), ["/quietHours/from"]);
+    assert_eq!(NewSubscription::default().check_quiet_hours(), []);
+}
+
+#[test]
 fn a_channel_is_checked_by_its_kind() {
     let channel = |kind, url: &str, secret: Option<&str>| NewChannel {
         name: "ops".into(),

@@ -4,6 +4,8 @@
 //! argument: only the hub has a table of zones.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
@@ -69,6 +71,55 @@ pub struct RolloutWindow {
     /// Name of the time zone of the times, such as `Europe/Berlin`, instead of an offset.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub time_zone: String,
+}
+
+/// The text is not a window.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no window of the week; write it as 22:00-06:00 Europe/Berlin, with sat,sun behind it for some days only"
+)]
+pub struct InvalidWindow(String);
+
+impl fmt::Display for RolloutWindow {
+    /// As it is parsed: `22:00-06:00 Europe/Berlin sat,sun`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.from, self.to)?;
+        for zone in [&self.utc_offset, &self.time_zone].into_iter().filter(|zone| !zone.is_empty()) {
+            write!(f, " {zone}")?;
+        }
+        let days: Vec<&str> = self.days.iter().map(|day| day.as_str()).collect();
+        if days.is_empty() { Ok(()) } else { write!(f, " {}", days.join(",")) }
+    }
+}
+
+impl FromStr for RolloutWindow {
+    type Err = InvalidWindow;
+
+    /// Parses hours, then a time zone or an offset from UTC, then days; only the hours are required. Its fields are not checked.
+    fn from_str(text: &str) -> Result<Self, InvalidWindow> {
+        let invalid = || InvalidWindow(text.chars().take(80).collect());
+        let mut parts = text.split_whitespace();
+        let (from, to) = parts.next().and_then(|hours| hours.split_once('-')).ok_or_else(invalid)?;
+        let mut window = Self { from: from.to_owned(), to: to.to_owned(), ..Self::default() };
+        for part in parts {
+            let day = |name: &str| Weekday::ALL.iter().copied().find(|day| day.as_str() == name);
+            let days: Option<Vec<Weekday>> = part.split(',').map(day).collect();
+            let place = match days {
+                Some(days) if window.days.is_empty() => {
+                    window.days = days;
+                    continue;
+                }
+                Some(_) => return Err(invalid()),
+                None if part.starts_with(['+', '-']) => &mut window.utc_offset,
+                None => &mut window.time_zone,
+            };
+            if !place.is_empty() {
+                return Err(invalid());
+            }
+            part.clone_into(place);
+        }
+        Ok(window)
+    }
 }
 
 /// Longest name of a time zone, in bytes; the longest of the table has 32.
@@ -312,6 +363,20 @@ mod tests {
         let unknown = in_berlin("00:00", "24:00");
         assert_eq!(unknown.next_opening(now, None), Some(Timestamp::from_millis(i64::MAX)));
         assert_eq!(unknown.closes_at(now, None), None);
+    }
+
+    #[test]
+    fn a_window_is_written_as_it_is_parsed() {
+        for text in
+            ["22:00-06:00", "22:00-06:00 Europe/Berlin", "00:00-24:00 +01:00 sat,sun", "1:00-2:00 mon"]
+        {
+            assert_eq!(text.parse::<RolloutWindow>().unwrap().to_string(), text);
+        }
+        let parsed: RolloutWindow = "22:00-06:00 sat,sun Europe/Berlin".parse().unwrap();
+        assert_eq!((parsed.days.len(), parsed.time_zone.as_str()), (2, "Europe/Berlin"));
+        for text in ["", "22:00", "22:00-06:00 Europe/Berlin UTC", "22:00-06:00 sat sun"] {
+            assert!(text.parse::<RolloutWindow>().is_err(), "{text}");
+        }
     }
 
     #[test]
