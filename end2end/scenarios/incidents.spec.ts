@@ -97,6 +97,12 @@ test("a channel is created, its test names why it fails, and a subscription uses
   await page.getByRole("button", { name: "Create subscription" }).click();
   await expect(row(page, "owner team-shop")).toContainText("pager");
 
+  // The end of one's own publishes, instead of incidents.
+  await page.getByLabel("Incidents of").selectOption("publisher");
+  await page.getByLabel("Name or labels").fill("");
+  await page.getByRole("button", { name: "Create subscription" }).click();
+  await expect(row(page, "publishes by demo")).toContainText("pager");
+
   await row(page, "pager").getByRole("link", { name: "Delete… pager" }).click();
   await page.getByRole("button", { name: "Delete channel" }).click();
   await expect(page.getByRole("heading", { name: "No channels" })).toBeVisible();

@@ -1,4 +1,4 @@
-//! What was sent about an incident, and the subscriptions that it was not sent to, with the reason.
+//! What was sent about an incident or a publish, and the subscriptions that it was not sent to, with the reason.
 
 use domain::Timestamp;
 use domain::notification::{Delivery, DeliveryState, MessageKind, SkippedSubscription};
@@ -36,7 +36,8 @@ pub fn Deliveries(
     .into_any()
 }
 
-fn delivery_table(deliveries: Vec<Delivery>, at: Timestamp) -> impl IntoView {
+/// The messages with their state.
+pub fn delivery_table(deliveries: Vec<Delivery>, at: Timestamp) -> impl IntoView {
     view! {
         <table class="table">
             <thead>
@@ -98,6 +99,7 @@ const fn message_label(kind: MessageKind) -> &'static str {
         MessageKind::Updated => "Updated",
         MessageKind::Closed => "Closed",
         MessageKind::Test => "Test",
+        MessageKind::PublishEnded => "Publish ended",
     }
 }
 

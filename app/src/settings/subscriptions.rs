@@ -16,11 +16,12 @@ use crate::permission::Permission;
 use crate::resource::create_resource;
 
 /// The values of the select for the scope, with their labels.
-const SCOPES: [(&str, &str); 4] = [
+const SCOPES: [(&str, &str); 5] = [
     ("workload", "Workload"),
     ("owner", "Owner"),
     ("selector", "Labels of workloads"),
     ("project", "All workloads"),
+    ("publisher", "None: only my own publishes"),
 ];
 
 /// A subscription as entered in the form.
@@ -59,6 +60,7 @@ pub async fn subscription_create(form: SubscriptionForm) -> AppResult<Subscripti
         "workload" => new.workload = value,
         "owner" => new.owner = value,
         "selector" => new.selector = value,
+        "publisher" => new.publisher = Some(String::new()),
         _ => new.project = Some("default".to_owned()),
     }
     host::into_app_result(hub.create_subscription(&actor, new).await)
@@ -166,7 +168,7 @@ fn subscription_form(channels: Vec<String>, create: ServerAction<SubscriptionCre
                     <div class="field">
                         <label class="field-label" for="subscription-value">"Name or labels"</label>
                         <input class="input input-mono" id="subscription-value" name="form[value]" maxlength="500" autocomplete="off" placeholder="web, team-shop, or team=shop" />
-                        <p class="field-help">"Empty for all workloads."</p>
+                        <p class="field-help">"Empty for all workloads, and for your own publishes: each is one message when it is operational everywhere, fails or needs you."</p>
                     </div>
                     <div class="field">
                         <label class="field-label" for="subscription-quiet">"Quiet hours"</label>
@@ -208,6 +210,14 @@ fn show_question(
         (one.fields.channel.clone(), one.scope.clone(), one.created_by.clone());
     let back = paths::settings_tab(SettingsTab::Notifications);
     let id = one.id.to_string();
+    let is_for_publishes = one.fields.publisher.is_some();
+    let about = if is_for_publishes { "The end of " } else { "New incidents of " };
+    let end = if is_for_publishes { " is no longer sent to " } else { " are no longer sent to " };
+    let rest = if is_for_publishes {
+        "."
+    } else {
+        ", unless another subscription selects them. Messages about open incidents are still sent."
+    };
     view! {
         <ConfirmDialog title=format!("Delete the subscription of {channel}?") back=back.clone()>
             <ActionForm action=action>
@@ -216,11 +226,11 @@ fn show_question(
                     <div class="dialog-body">
                         {action_error(action.value())}
                         <p>
-                            "New incidents of "
+                            {about}
                             <b>{scope}</b>
-                            " are no longer sent to "
+                            {end}
                             <b class="name">{channel}</b>
-                            ", unless another subscription selects them. Messages about open incidents are still sent."
+                            {rest}
                         </p>
                         <p>"It was created by "{created_by}"."</p>
                     </div>

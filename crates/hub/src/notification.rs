@@ -9,6 +9,8 @@ use crate::Hub;
 mod channel;
 mod deliver;
 mod outbox;
+mod outbox_message;
+mod publish;
 mod request;
 mod subscription;
 

@@ -250,36 +250,64 @@ pub async fn claim(
 }
 
 /// Records that a message was delivered; false if the claim is lost.
-pub async fn record_success(
+pub async fn record_success(tx: &mut Tx, claim: (DeliveryId, i64), now: Timestamp) -> Result<bool, Error> {
+    record_success_in(tx, TABLE, claim, now).await
+}
+
+/// The same in a table of the outbox.
+pub(crate) async fn record_success_in(
     tx: &mut Tx,
+    table: &str,
     (id, epoch): (DeliveryId, i64),
     now: Timestamp,
 ) -> Result<bool, Error> {
-    let update = sql("UPDATE delivery SET due_at = NULL, last_error = NULL, delivered_at = $1 \
-         WHERE id = $2 AND claim_epoch = $3 AND due_at IS NOT NULL");
+    let update = sql("UPDATE ").push(table).push(
+        " SET due_at = NULL, last_error = NULL, delivered_at = $1 \
+         WHERE id = $2 AND claim_epoch = $3 AND due_at IS NOT NULL",
+    );
     Ok(update.bind(now.millis()).bind_text(id).bind(epoch).execute(tx).await? == 1)
 }
 
 /// Records that an attempt failed; false if the claim is lost.
 pub async fn record_failure(
     tx: &mut Tx,
-    (id, epoch): (DeliveryId, i64),
+    claim: (DeliveryId, i64),
     error: &str,
     retry_at: Timestamp,
 ) -> Result<bool, Error> {
-    let update = sql("UPDATE delivery SET due_at = $1, last_error = $2 \
-         WHERE id = $3 AND claim_epoch = $4 AND due_at IS NOT NULL");
+    record_failure_in(tx, TABLE, claim, (error, retry_at)).await
+}
+
+/// The same in a table of the outbox.
+pub(crate) async fn record_failure_in(
+    tx: &mut Tx,
+    table: &str,
+    (id, epoch): (DeliveryId, i64),
+    (error, retry_at): (&str, Timestamp),
+) -> Result<bool, Error> {
+    let update = sql("UPDATE ").push(table).push(
+        " SET due_at = $1, last_error = $2 \
+         WHERE id = $3 AND claim_epoch = $4 AND due_at IS NOT NULL",
+    );
     let update = update.bind(retry_at.millis()).bind_text(error).bind_text(id).bind(epoch);
     Ok(update.execute(tx).await? == 1)
 }
 
 /// Returns a message that was claimed and not tried.
-pub async fn release_claim(
+pub async fn release_claim(tx: &mut Tx, claim: (DeliveryId, i64), due_at: Timestamp) -> Result<(), Error> {
+    release_claim_in(tx, TABLE, claim, due_at).await
+}
+
+/// The same in a table of the outbox.
+pub(crate) async fn release_claim_in(
     tx: &mut Tx,
+    table: &str,
     (id, epoch): (DeliveryId, i64),
     due_at: Timestamp,
 ) -> Result<(), Error> {
-    sql("UPDATE delivery SET due_at = $1, attempts = attempts - 1 WHERE id = $2 AND claim_epoch = $3 AND due_at IS NOT NULL")
+    sql("UPDATE ")
+        .push(table)
+        .push(" SET due_at = $1, attempts = attempts - 1 WHERE id = $2 AND claim_epoch = $3 AND due_at IS NOT NULL")
         .bind(due_at.millis())
         .bind_text(id)
         .bind(epoch)

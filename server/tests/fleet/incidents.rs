@@ -164,6 +164,42 @@ async fn s0_13_e12_a_bad_image_on_three_clusters_is_one_incident_that_its_owners
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn s0_13_a_user_gets_one_message_when_the_own_publish_is_operational_everywhere() {
+    with_timeout(async {
+        let fleet = TestFleet::start_with_delay(Duration::from_secs(1)).await;
+        server::notifications::set_message_sender(&fleet.hub, RepositoryArg::PrivateHttp);
+        let received = Received::default();
+        let url = start_receiver(received.clone()).await;
+        let new = NewChannel { name: "mine".into(), kind: ChannelKind::Webhook, url, secret: None };
+        fleet.client.create_channel(&new).await.unwrap();
+        let path = "/api/v1/subscriptions";
+        let own = json!({"channel": "mine", "publisher": ""});
+        let (status, stored) = fleet.send(Method::POST, path, own).await;
+        assert_eq!((status, &stored["publisher"]), (StatusCode::CREATED, &json!("ada")), "{stored}");
+        let other = json!({"channel": "mine", "publisher": "ben"});
+        let (status, problem) = fleet.send(Method::POST, path, other).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{problem}");
+
+        fleet.client.create_workload(&web_workload()).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
+        let operations = fleet.client.list_operations("web", &domain::page::ListQuery::default()).await;
+        let operation = operations.unwrap().items[0].id;
+        let is_delivered = async || {
+            let view = fleet.client.get_operation(operation).await.unwrap();
+            view.deliveries.iter().any(|delivery| delivery.state == DeliveryState::Delivered)
+        };
+        fleet.wait_until(is_delivered).await;
+        let events: Vec<Value> = received.lock().iter().map(|(_, event)| event.clone()).collect();
+        assert_eq!(events.len(), 1, "{events:?}");
+        assert_eq!(events[0]["type"], "dev.flotilla.publish.operational");
+        assert_eq!(events[0]["data"]["publish"]["clusters"], 3);
+        fleet.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn g204_a_message_is_not_sent_to_a_private_address_unless_an_administrator_allows_it() {
     with_timeout(async {
         let fleet = TestFleet::start_with(&[]).await;

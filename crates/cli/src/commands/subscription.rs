@@ -1,4 +1,4 @@
-//! `flotilla subscription`: which incidents are sent to which channel.
+//! `flotilla subscription`: which incidents, and whose publishes, are sent to which channel.
 
 use clap::{Args, Subcommand};
 use domain::SubscriptionId;
@@ -29,7 +29,7 @@ pub enum SubscriptionCommand {
     },
 }
 
-/// Send incidents to a channel
+/// Send incidents, or the end of your own publishes, to a channel
 #[derive(Args)]
 #[group(id = "scope", required = true, multiple = false)]
 pub struct ScopeArgs {
@@ -45,9 +45,12 @@ pub struct ScopeArgs {
     /// Those of all workloads of the project, which is default
     #[arg(long, value_name = "PROJECT")]
     project: Option<String>,
+    /// No incidents: one message about the end of each of your own publishes
+    #[arg(long)]
+    my_publishes: bool,
 }
 
-/// Send incidents to a channel
+/// Send incidents, or the end of your own publishes, to a channel
 #[derive(Args)]
 pub struct CreateSubscriptionArgs {
     /// Name of the channel
@@ -93,10 +96,8 @@ async fn confirm_deletion(
         let hint = "See the ids with: flotilla subscription list";
         return Err(Failure::new(format!("There is no subscription {id}."), hint));
     };
-    confirm.confirm(&format!(
-        "New incidents of {} will no longer be sent to {}.",
-        known.scope, known.fields.channel
-    ))
+    let about = if known.fields.publisher.is_some() { "The end of" } else { "New incidents of" };
+    confirm.confirm(&format!("{about} {} will no longer be sent to {}.", known.scope, known.fields.channel))
 }
 
 impl CreateSubscriptionArgs {
@@ -107,6 +108,7 @@ impl CreateSubscriptionArgs {
             owner: self.scope.owner,
             selector: self.scope.selector,
             project: self.scope.project,
+            publisher: self.scope.my_publishes.then(String::new),
             quiet_hours: self.quiet_hours,
         };
         let created = remote.client.create_subscription(&new).await?;

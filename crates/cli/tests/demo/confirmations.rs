@@ -107,6 +107,13 @@ fn s0_3_a_subscription_is_deleted_and_an_agent_rejected_only_after_a_confirmatio
         &channel,
         &["The channel ops will be deleted with its subscription: owner team-shop."],
     );
+    let mine = ["subscription", "create", "--channel", "ops", "--my-publishes", "-o", "json"];
+    let mine = server.run_cli_json(&mine);
+    assert_eq!((&mine["publisher"], &mine["scope"]), (&"demo".into(), &"publishes by demo".into()), "{mine}");
+    let my_id = mine["id"].as_str().unwrap();
+    let unconfirmed = server.run_cli(&["subscription", "delete", my_id]);
+    assert_unconfirmed(&unconfirmed, &["The end of publishes by demo will no longer be sent to ops."]);
+    assert_eq!(server.run_cli(&["subscription", "delete", my_id, "--yes"]).exit_code, 0);
     let confirmed = server.run_cli(&["subscription", "delete", id, "--yes"]);
     assert_eq!(confirmed.exit_code, 0, "{confirmed}");
     assert!(!server.run_cli(&["subscription", "list"]).stdout.contains(id));

@@ -13,10 +13,12 @@ use crate::model::rollout::RolloutWindow;
 
 mod check;
 mod payload;
+mod publish;
 #[cfg(test)]
 mod tests;
 
 pub use payload::{MessagePayload, build_payload};
+pub use publish::{PublishEnd, PublishMessage, PublishOutcome, evaluate_publish};
 
 /// The address of PagerDuty's events, for channels that name none.
 pub const PAGERDUTY_URL: &str = "https://events.pagerduty.com/v2/enqueue";
@@ -152,6 +154,8 @@ pub struct ChannelTestResult {
 pub enum SubscriptionScope {
     /// Those of the workload with this name.
     Workload(String),
+    /// None: instead the end of each publish by the user of this name.
+    Publisher(String),
     /// Those of the workloads that this name owns.
     Owner(String),
     /// Those of the workloads with labels that match.
@@ -176,6 +180,7 @@ impl SubscriptionScope {
     pub fn explain_mismatch(&self, subject: &IncidentSubject) -> Option<String> {
         match self {
             Self::Project => None,
+            Self::Publisher(name) => Some(format!("It is for the publishes of {name}, not for incidents.")),
             Self::Workload(name) => (*name != subject.workload)
                 .then(|| format!("It is for workload {name}, and the incident is of {}.", subject.workload)),
             Self::Owner(owner) => (!subject.owners.contains(owner)).then(|| {
@@ -196,13 +201,14 @@ impl fmt::Display for SubscriptionScope {
         match self {
             Self::Workload(name) => write!(f, "workload {name}"),
             Self::Owner(name) => write!(f, "owner {name}"),
+            Self::Publisher(name) => write!(f, "publishes by {name}"),
             Self::Selector(selector) => write!(f, "labels {selector}"),
             Self::Project => f.write_str("all workloads"),
         }
     }
 }
 
-/// A subscription to create: a channel, and exactly one of workload, owner, selector and project.
+/// A subscription to create: a channel, and exactly one of workload, owner, selector, project and publisher.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -221,6 +227,9 @@ pub struct NewSubscription {
     /// All workloads of this project, which is `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+    /// The caller's own user name, or an empty text: one message about the end of each of the caller's own publishes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publisher: Option<String>,
     /// When its messages are held back, until the window closes; `None` for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet_hours: Option<RolloutWindow>,
@@ -251,6 +260,7 @@ impl NewSubscription {
         match scope {
             SubscriptionScope::Workload(name) => fields.workload = Some(name.clone()),
             SubscriptionScope::Owner(name) => fields.owner = Some(name.clone()),
+            SubscriptionScope::Publisher(name) => fields.publisher = Some(name.clone()),
             SubscriptionScope::Selector(selector) => fields.selector = Some(selector.to_string()),
             SubscriptionScope::Project => fields.project = Some("default".to_owned()),
         }
@@ -272,6 +282,8 @@ pub enum MessageKind {
     Closed,
     /// A test of the channel.
     Test,
+    /// A publish ended.
+    PublishEnded,
 }
 
 impl MessageKind {
@@ -294,6 +306,15 @@ pub struct IncidentMessage {
     pub owners: Vec<String>,
     /// When it was written.
     pub at: Timestamp,
+}
+
+/// What a message to a channel is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MessageContent {
+    /// An incident, or a test of the channel.
+    Incident(IncidentMessage),
+    /// The end of a publish.
+    Publish(PublishMessage),
 }
 
 /// Where a message about an incident is.

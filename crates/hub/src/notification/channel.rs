@@ -4,9 +4,9 @@ use domain::authorization::UserAction;
 use domain::event::{EventKind, NewEvent, describe_object};
 use domain::incident::{IncidentKind, IncidentState, IncidentSummary};
 use domain::notification::{
-    Channel, ChannelTestResult, IncidentMessage, MAX_CHANNELS, MessageKind, NewChannel,
+    Channel, ChannelTestResult, IncidentMessage, MAX_CHANNELS, MessageContent, MessageKind, NewChannel,
 };
-use domain::{DeliveryId, Finding, IncidentId};
+use domain::{DeliveryId, Finding, IncidentId, OperationId};
 use store::channel::ChannelRow;
 
 use super::request::build_request;
@@ -102,8 +102,8 @@ impl Hub {
         actor.authorize(UserAction::ManageChannels)?;
         let channel = self.load_channel(name).await?;
         let id = self.ids().generate(DeliveryId::from_parts);
-        let message = self.test_message(actor);
-        let request = build_request(&channel, id, &message, ("", self.clock().now()));
+        let content = MessageContent::Incident(self.test_message(actor));
+        let request = build_request(&channel, id, &content, ("", self.clock().now()));
         let test = match self.send_message(request).await {
             Ok(()) => ChannelTestResult {
                 delivered: true,
@@ -153,6 +153,12 @@ impl Hub {
     pub(super) fn incident_link(&self, id: IncidentId) -> String {
         let url = self.notification_settings().console_url.get();
         url.map(|url| format!("{url}/incidents/{id}")).unwrap_or_default()
+    }
+
+    /// The address of an operation on a workload in the console; empty if that is not known.
+    pub(super) fn operation_link(&self, workload: &str, id: OperationId) -> String {
+        let url = self.notification_settings().console_url.get();
+        url.map(|url| format!("{url}/workloads/{workload}?tab=history&operation={id}")).unwrap_or_default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use domain::notification::{ChannelKind, IncidentMessage, build_payload};
+use domain::notification::{ChannelKind, MessageContent, build_payload};
 use domain::{DeliveryId, Timestamp};
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
@@ -25,11 +25,11 @@ pub struct MessageRequest {
 pub(super) fn build_request(
     channel: &ChannelRow,
     id: DeliveryId,
-    message: &IncidentMessage,
+    content: &MessageContent,
     (link, now): (&str, Timestamp),
 ) -> MessageRequest {
     let secret = channel.secret.as_deref().unwrap_or_default();
-    let payload = build_payload(channel.kind, id, message, (link, secret));
+    let payload = build_payload(channel.kind, id, content, (link, secret));
     let body = serde_json::to_vec(&payload.body).unwrap_or_default();
     let mut headers = Vec::new();
     if channel.kind == ChannelKind::Webhook {

@@ -2,7 +2,7 @@
 
 use domain::authorization::UserAction;
 use domain::event::{EventKind, NewEvent};
-use domain::notification::{MAX_SUBSCRIPTIONS, NewSubscription, Subscription};
+use domain::notification::{MAX_SUBSCRIPTIONS, NewSubscription, Subscription, SubscriptionScope};
 use domain::rollout::RolloutWindow;
 use domain::{Finding, SubscriptionId};
 use store::Tx;
@@ -22,13 +22,16 @@ impl Hub {
     /// Creates a subscription. If there is one with the same channel and scope, it gets these quiet hours.
     ///
     /// # Errors
-    /// It is not valid, or there is no such channel or workload.
+    /// It is not valid, there is no such channel or workload, or it is for the publishes of another user.
     pub async fn create_subscription(
         &self,
         actor: &Actor,
-        new: NewSubscription,
+        mut new: NewSubscription,
     ) -> Result<Subscription, Error> {
         actor.authorize(UserAction::Subscribe)?;
+        if let Some(publisher) = &mut new.publisher {
+            check_publisher(publisher, &actor.name)?;
+        }
         let scope = new.scope().map_err(Error::Invalid)?;
         let mut findings = new.check_quiet_hours();
         findings.extend(new.quiet_hours.as_ref().and_then(|window| check_zone(window, "/quietHours")));
@@ -36,8 +39,14 @@ impl Hub {
             return Err(Error::Invalid(findings));
         }
         let mut tx = self.write_as(actor, UserAction::Subscribe).await?;
-        if store::channel::get(&mut tx, self.project(), &new.channel).await?.is_none() {
+        let Some(channel) = store::channel::get(&mut tx, self.project(), &new.channel).await? else {
             return Err(Error::not_found("channel", new.channel));
+        };
+        if new.publisher.is_some() && !channel.kind.accepts_publishes() {
+            let message = format!("A channel for {} is sent incidents only.", channel.kind.label());
+            let hint =
+                "The end of a publish is no alert that is resolved later: use a webhook, Slack or Teams.";
+            return Err(reject(message, hint, "/channel"));
         }
         if let Some(workload) = &new.workload {
             self.load_workload_head(&mut tx, workload).await?;
@@ -107,9 +116,31 @@ impl Hub {
     }
 }
 
+/// Fills in the name of the caller, who is the only one whose publishes it may be for.
+fn check_publisher(publisher: &mut String, caller: &str) -> Result<(), Error> {
+    if publisher.is_empty() {
+        caller.clone_into(publisher);
+    }
+    if publisher.as_str() == caller {
+        return Ok(());
+    }
+    let message = format!("You are {caller}, and can't subscribe to the publishes of another user.");
+    Err(reject(message, "Write your own user name, or an empty text.", "/publisher"))
+}
+
+fn reject(message: String, hint: &str, path: &str) -> Error {
+    Error::Invalid(vec![Finding::error("G101", message, hint).with_path(path)])
+}
+
 fn describe_subscription(row: &SubscriptionRow) -> String {
     let quiet = row.quiet_hours.as_ref().map(|window| format!(", except in its quiet hours, {window}"));
-    format!("Incidents of {} are sent to channel {}{}.", row.scope, row.channel, quiet.unwrap_or_default())
+    let (channel, quiet) = (&row.channel, quiet.unwrap_or_default());
+    match &row.scope {
+        SubscriptionScope::Publisher(name) => {
+            format!("The end of each publish by {name} is sent to channel {channel}{quiet}.")
+        }
+        scope => format!("Incidents of {scope} are sent to channel {channel}{quiet}."),
+    }
 }
 
 fn to_public(row: &SubscriptionRow) -> Subscription {

@@ -55,7 +55,7 @@ impl Receiver {
 }
 
 /// The report of a cluster that can't pull the image of `web`.
-fn failing_report(desired: &DesiredRelease, pod: &str) -> ReleaseReport {
+pub fn failing_report(desired: &DesiredRelease, pod: &str) -> ReleaseReport {
     let mut report = applied_report(desired);
     let last = report.stages.iter_mut().find(|stage| stage.name == StageName::Operational).unwrap();
     last.state = StageState::Running { message: String::new() };

@@ -28,6 +28,7 @@ mod override_limits;
 mod overrides;
 mod plan;
 mod poison;
+mod publish_messages;
 mod quiet_hours;
 mod rendered_facts;
 mod repeated_requests;

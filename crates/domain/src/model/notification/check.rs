@@ -18,6 +18,13 @@ fn error(message: impl Into<String>, hint: &str, path: &str) -> Finding {
     Finding::error(INVALID_NAME, message, hint).with_path(path)
 }
 
+impl ChannelKind {
+    /// Whether messages about publishes can be sent through it; the others have alerts, which have to be resolved.
+    pub const fn accepts_publishes(self) -> bool {
+        !matches!(self, Self::Alertmanager | Self::Pagerduty)
+    }
+}
+
 impl NewChannel {
     /// The address: that of PagerDuty if it is omitted.
     pub fn target(&self) -> &str {
@@ -94,6 +101,9 @@ impl NewSubscription {
     /// There is not exactly one, it is not valid, or the project is not the only one that there is.
     pub fn scope(&self) -> Result<SubscriptionScope, Vec<Finding>> {
         let reject = |finding: Finding| Err(vec![finding]);
+        if let Some(name) = &self.publisher {
+            return self.check_publisher(name);
+        }
         match (&self.workload, &self.owner, &self.selector, &self.project) {
             (Some(name), None, None, None) if name::is_label(name) => {
                 Ok(SubscriptionScope::Workload(name.clone()))
@@ -126,10 +136,29 @@ impl NewSubscription {
                 reject(error("There is no such project.", "The only project is default.", "/project"))
             }
             _ => reject(error(
-                "A subscription selects incidents by exactly one of workload, owner, selector and project.",
+                "A subscription selects by exactly one of workload, owner, selector, project and publisher.",
                 "Write one of them; create several subscriptions for several.",
                 "/workload",
             )),
         }
+    }
+
+    fn check_publisher(&self, name: &str) -> Result<SubscriptionScope, Vec<Finding>> {
+        let others = [&self.workload, &self.owner, &self.selector, &self.project];
+        if others.iter().any(|other| other.is_some()) {
+            let hint = "Create one subscription for publishes and others for incidents.";
+            let message =
+                "A subscription for the publishes of a user has no workload, owner, selector or project.";
+            return Err(vec![error(message, hint, "/publisher")]);
+        }
+        let findings = check_owners(&[name.to_owned()]);
+        if name.is_empty() || !findings.is_empty() {
+            return Err(vec![error(
+                "The publisher is no name of a user.",
+                "Write your own user name.",
+                "/publisher",
+            )]);
+        }
+        Ok(SubscriptionScope::Publisher(name.to_owned()))
     }
 }

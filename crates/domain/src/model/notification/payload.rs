@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ChannelKind, IncidentMessage, MessageKind};
+use super::{ChannelKind, IncidentMessage, MessageContent, MessageKind, PublishMessage};
 use crate::kubernetes::id::DeliveryId;
 use crate::model::incident::{IncidentKind, IncidentSummary};
 
@@ -17,22 +17,58 @@ pub struct MessagePayload {
     pub path: &'static str,
 }
 
-/// The body of a message. `link` is the address of the incident in the console, `secret` the integration key of PagerDuty.
+/// The body of a message. `link` is the address of the incident or the operation in the console, `secret` the integration key of PagerDuty.
 pub fn build_payload(
     kind: ChannelKind,
     id: DeliveryId,
-    message: &IncidentMessage,
+    content: &MessageContent,
     (link, secret): (&str, &str),
 ) -> MessagePayload {
-    let (content_type, body) = match kind {
-        ChannelKind::Webhook => ("application/cloudevents+json", cloud_event(id, message, link)),
-        ChannelKind::Slack => ("application/json", json!({"text": slack_text(message, link)})),
-        ChannelKind::Teams => ("application/json", teams_card(message, link)),
-        ChannelKind::Alertmanager => ("application/json", json!([alert(message, link)])),
-        ChannelKind::Pagerduty => ("application/json", pagerduty_event(message, link, secret)),
-    };
     let path = if kind == ChannelKind::Alertmanager { "/api/v2/alerts" } else { "" };
+    let (content_type, body) = match (kind, content) {
+        (ChannelKind::Webhook, MessageContent::Incident(message)) => {
+            (CLOUD_EVENT, cloud_event(id, message, link))
+        }
+        (ChannelKind::Alertmanager, MessageContent::Incident(message)) => {
+            (JSON, json!([alert(message, link)]))
+        }
+        (ChannelKind::Pagerduty, MessageContent::Incident(message)) => {
+            (JSON, pagerduty_event(message, link, secret))
+        }
+        (ChannelKind::Slack | ChannelKind::Teams, _) => {
+            let (title, facts) = match content {
+                MessageContent::Incident(message) => (title(message), facts(&message.incident)),
+                MessageContent::Publish(message) => (message.headline(), message.facts()),
+            };
+            let is_slack = kind == ChannelKind::Slack;
+            let body = if is_slack {
+                json!({"text": slack_text(&title, &facts, link)})
+            } else {
+                teams_card(&title, &facts, link)
+            };
+            (JSON, body)
+        }
+        // Channels of alerts are rejected for publishes.
+        (_, MessageContent::Publish(message)) => (CLOUD_EVENT, publish_event(id, message, link)),
+    };
     MessagePayload { content_type, body, path }
+}
+
+const JSON: &str = "application/json";
+const CLOUD_EVENT: &str = "application/cloudevents+json";
+
+/// The end of a publish as CloudEvents 1.0 in structured mode.
+fn publish_event(id: DeliveryId, message: &PublishMessage, link: &str) -> Value {
+    json!({
+        "specversion": "1.0",
+        "id": id.to_string(),
+        "source": format!("/flotilla/operations/{}", message.operation),
+        "type": format!("dev.flotilla.publish.{}", message.outcome.as_str()),
+        "subject": message.workload,
+        "time": message.at.to_string(),
+        "datacontenttype": JSON,
+        "data": {"publish": message, "message": message.headline(), "url": link},
+    })
 }
 
 /// CloudEvents 1.0 in structured mode.
@@ -81,17 +117,15 @@ fn escape_slack(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-fn slack_text(message: &IncidentMessage, link: &str) -> String {
-    let facts = facts(&message.incident);
+fn slack_text(title: &str, facts: &[(&'static str, String)], link: &str) -> String {
     let lines = facts.iter().map(|(name, text)| format!("*{name}:* {}", escape_slack(text)));
-    let title = escape_slack(&title(message));
+    let title = escape_slack(title);
     let head = if link.is_empty() { format!("*{title}*") } else { format!("*<{link}|{title}>*") };
     std::iter::once(head).chain(lines).collect::<Vec<_>>().join("\n")
 }
 
 /// An adaptive card for the workflow "Post to a channel when a webhook request is received".
-fn teams_card(message: &IncidentMessage, link: &str) -> Value {
-    let facts = facts(&message.incident);
+fn teams_card(title: &str, facts: &[(&'static str, String)], link: &str) -> Value {
     let facts: Vec<Value> = facts.iter().map(|(name, text)| json!({"title": name, "value": text})).collect();
     let open = json!({"type": "Action.OpenUrl", "title": "Open", "url": link});
     let actions = if link.is_empty() { json!([]) } else { json!([open]) };
@@ -104,7 +138,7 @@ fn teams_card(message: &IncidentMessage, link: &str) -> Value {
                 "type": "AdaptiveCard",
                 "version": "1.4",
                 "body": [
-                    {"type": "TextBlock", "text": title(message), "weight": "bolder", "wrap": true},
+                    {"type": "TextBlock", "text": title, "weight": "bolder", "wrap": true},
                     {"type": "FactSet", "facts": facts},
                 ],
                 "actions": actions,

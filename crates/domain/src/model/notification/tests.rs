@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::kubernetes::id::IncidentId;
+use crate::kubernetes::id::{IncidentId, OperationId};
 use crate::model::incident::{IncidentKind, IncidentState, PrecedingChange};
 
 const fn at(seconds: i64) -> Timestamp {
@@ -43,8 +43,40 @@ fn message(kind: MessageKind) -> IncidentMessage {
 }
 
 fn body(kind: ChannelKind, message: &IncidentMessage) -> serde_json::Value {
-    let id = DeliveryId::from_parts(1, 7);
-    build_payload(kind, id, message, ("https://f.test/incidents/1", "key")).body
+    let (id, content) = (DeliveryId::from_parts(1, 7), MessageContent::Incident(message.clone()));
+    build_payload(kind, id, &content, ("https://f.test/incidents/1", "key")).body
+}
+
+#[test]
+fn the_end_of_a_publish_is_a_cloud_event_or_a_chat_message() {
+    let content = MessageContent::Publish(PublishMessage {
+        outcome: PublishOutcome::Failed,
+        operation: OperationId::from_parts(1, 3),
+        workload: "web".into(),
+        revision: 2,
+        publisher: "ana".into(),
+        clusters: 2,
+        operational: 1,
+        affected: vec!["eu-1".into()],
+        affected_count: 1,
+        cause: "cannot pull image <web:9>".into(),
+        started_at: at(1),
+        at: at(70),
+    });
+    let build = |kind| {
+        let id = DeliveryId::from_parts(1, 7);
+        build_payload(kind, id, &content, ("https://f.test/workloads/web", "")).body
+    };
+    let event = build(ChannelKind::Webhook);
+    assert_eq!(event["type"], "dev.flotilla.publish.failed");
+    assert_eq!(event["data"]["publish"]["affected"], json!(["eu-1"]));
+    assert_eq!(event["data"]["message"], "web r2 fails on 1 of 2 clusters");
+    let text = build(ChannelKind::Slack)["text"].as_str().unwrap().to_owned();
+    for part in ["|web r2 fails on 1 of 2 clusters>", "&lt;web:9&gt;", "eu-1", "ana"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(build(ChannelKind::Teams)["attachments"][0]["content"]["type"], "AdaptiveCard");
+    assert!(!ChannelKind::Pagerduty.accepts_publishes() && ChannelKind::Webhook.accepts_publishes());
 }
 
 #[test]
@@ -101,6 +133,12 @@ fn s0_13_a_subscription_selects_by_workload_owner_or_labels_and_says_why_not() {
         assert!(scope(of(key, other)).explain_mismatch(&subject).is_some(), "{key}");
     }
     assert_eq!(scope(of("project", "default")).explain_mismatch(&subject), None);
+    let of_publishes = scope(of("publisher", "ana"));
+    assert_eq!(of_publishes, SubscriptionScope::Publisher("ana".into()));
+    assert!(of_publishes.explain_mismatch(&subject).is_some(), "it is not for incidents");
+    assert!(of("publisher", "").scope().is_err());
+    let mixed = NewSubscription { publisher: Some("ana".into()), ..of("workload", "web") };
+    assert_eq!(mixed.scope().unwrap_err()[0].path, "/publisher");
     let findings = of("project", "shop").scope().unwrap_err();
     assert_eq!(findings[0].message, "There is no such project.");
     let two = NewSubscription { owner: Some("ana".into()), ..of("workload", "web") };
