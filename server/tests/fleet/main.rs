@@ -35,6 +35,7 @@ mod chart_runs;
 mod chart_values;
 mod charts;
 mod copied_labels;
+mod deployment_loop;
 mod deployment_names;
 mod deployment_outcomes;
 mod deployment_statuses;
