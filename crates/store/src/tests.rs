@@ -23,6 +23,7 @@ mod not_reporting;
 mod older_servers;
 mod opening;
 mod placer_queue;
+mod publish_messages;
 mod reencryption;
 mod releases;
 mod repeated_requests;

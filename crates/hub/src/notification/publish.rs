@@ -98,9 +98,9 @@ impl Hub {
     async fn evaluate_watch(&self, watch: &PublishWatch, now: Timestamp) -> Result<EvaluatedPublish, Error> {
         let mut tx = self.read().await?;
         let workload = store::workload::get_head_by_id(&mut tx, watch.workload).await?;
-        let current = workload
-            .filter(|head| head.intent == Intent::Published && head.published == Some(watch.revision));
-        if current.is_none() {
+        let is_current = workload
+            .is_some_and(|head| head.intent == Intent::Published && head.published == Some(watch.revision));
+        if !is_current {
             let end = PublishEnd {
                 outcome: PublishOutcome::Superseded,
                 clusters: 0,
