@@ -9,6 +9,7 @@ use domain::incident::{IncidentKind, IncidentQuery, IncidentState};
 use domain::notification::{ChannelKind, DeliveryState, IncidentDetails, NewChannel, NewSubscription};
 use domain::remote::OnNewCommit;
 use parking_lot::Mutex;
+use reqwest::{Method, StatusCode};
 use server::args::RepositoryArg;
 
 use super::git_sources::{git_workload, manifest, publish, read_private_repositories, repository};

@@ -122,6 +122,8 @@ impl FromStr for RolloutWindow {
     }
 }
 
+/// Longest text of a time of day or of an offset, in bytes, with spaces around it.
+const MAX_TIME_BYTES: usize = 32;
 /// Longest name of a time zone, in bytes; the longest of the table has 32.
 const MAX_ZONE_BYTES: usize = 64;
 
@@ -204,12 +206,13 @@ impl RolloutWindow {
         };
         let mut findings = Vec::new();
         for (field, text) in [("from", &self.from), ("to", &self.to)] {
-            if parse_time_of_day(text).is_none() {
+            if text.len() > MAX_TIME_BYTES || parse_time_of_day(text).is_none() {
                 let message = format!("The window's {field} is {text:?}, which is not a time of day.");
                 findings.push(error(field, message, "Write hours and minutes, such as 22:00."));
             }
         }
-        if !self.utc_offset.is_empty() && parse_utc_offset(&self.utc_offset).is_none() {
+        let offset = &self.utc_offset;
+        if offset.len() > MAX_TIME_BYTES || !offset.is_empty() && parse_utc_offset(offset).is_none() {
             let message =
                 format!("The window's utcOffset is {:?}, which is not an offset from UTC.", self.utc_offset);
             findings.push(error(
