@@ -3,6 +3,7 @@
 -- When a release that is not operational yet is past the deadline of its policies; NULL without one, while nothing is delivered, and once it is operational.
 -- Written with every change of the release by the hub, and never read by a decision: it is only shown.
 ALTER TABLE release ADD COLUMN deadline_at BIGINT;
+CREATE INDEX release_deadline ON release (workload_id, deadline_at) WHERE deadline_at IS NOT NULL;
 
 -- When the messages of a subscription are held back: a window of the week as JSON, NULL for never. Written by users.
 ALTER TABLE subscription ADD COLUMN quiet_hours TEXT;

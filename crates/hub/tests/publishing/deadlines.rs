@@ -4,6 +4,7 @@ use domain::page::ListQuery;
 use domain::policy::Policies;
 use domain::release::{ReleaseState, StageName, StageState, describe_missed_deadline};
 use domain::report::StageReport;
+use domain::workload::WorkloadOrder;
 
 use crate::test_hub::{TestHub, applied_report, everywhere};
 
@@ -40,11 +41,17 @@ async fn s2_3_a_release_past_its_deadline_is_marked_in_every_list_and_goes_on() 
         let mark = describe_missed_deadline(listed.release.deadline_at(), now);
         assert_eq!(mark.as_deref(), Some("past its deadline for 5 min"));
     }
+    let first = async || {
+        let listed = test.hub.list_workloads(&ListQuery::default(), WorkloadOrder::Name).await.unwrap();
+        listed.items[0].deadline_at
+    };
+    assert_eq!(first().await, Some(deadline), "in the list of workloads");
     // Nothing is aborted: the same generation is desired, and its success ends the mark.
     assert_eq!(of_workload[0].state, ReleaseState::Pulling);
     assert_eq!(of_workload[0].release.generation(), desired.generation);
     east.report_applied(&desired).await;
     let done = test.hub.get_release("web", "east").await.unwrap();
     assert_eq!((done.state, done.release.deadline_at()), (ReleaseState::Healthy, None));
+    assert_eq!(first().await, None);
     test.close().await;
 }
