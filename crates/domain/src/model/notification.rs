@@ -312,7 +312,7 @@ pub struct IncidentMessage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessageContent {
     /// An incident, or a test of the channel.
-    Incident(IncidentMessage),
+    Incident(Box<IncidentMessage>),
     /// The end of a publish.
     Publish(PublishMessage),
 }

@@ -102,7 +102,7 @@ impl Hub {
         actor.authorize(UserAction::ManageChannels)?;
         let channel = self.load_channel(name).await?;
         let id = self.ids().generate(DeliveryId::from_parts);
-        let content = MessageContent::Incident(self.test_message(actor));
+        let content = MessageContent::Incident(Box::new(self.test_message(actor)));
         let request = build_request(&channel, id, &content, ("", self.clock().now()));
         let test = match self.send_message(request).await {
             Ok(()) => ChannelTestResult {

@@ -27,7 +27,7 @@ impl From<ClaimedMessage> for OutboxMessage {
         Self {
             id: claimed.id,
             channel: claimed.channel,
-            content: MessageContent::Incident(claimed.message),
+            content: MessageContent::Incident(Box::new(claimed.message)),
             attempts: claimed.attempts,
             epoch: claimed.epoch,
         }

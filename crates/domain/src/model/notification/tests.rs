@@ -43,7 +43,7 @@ fn message(kind: MessageKind) -> IncidentMessage {
 }
 
 fn body(kind: ChannelKind, message: &IncidentMessage) -> serde_json::Value {
-    let (id, content) = (DeliveryId::from_parts(1, 7), MessageContent::Incident(message.clone()));
+    let (id, content) = (DeliveryId::from_parts(1, 7), MessageContent::Incident(Box::new(message.clone())));
     build_payload(kind, id, &content, ("https://f.test/incidents/1", "key")).body
 }
 
