@@ -112,6 +112,7 @@ test("g511 without script a rollout is a plain form, and a wave without clusters
   await page.getByLabel("To", { exact: true }).fill("24:00");
   await page.getByLabel("Time zone", { exact: true }).fill("Europe/Berln");
   await page.getByRole("button", { name: "Continue to Policies" }).click();
+  await expect(page).toHaveURL(/\/edit\/policies$/);
   await page.goto("/workloads/lighthouse/publish");
   await expect(page.getByText('There is no time zone "Europe/Berln".').first()).toBeVisible();
   await page.goto("/workloads/lighthouse/edit/rollout");
@@ -119,6 +120,7 @@ test("g511 without script a rollout is a plain form, and a wave without clusters
     await page.getByLabel(field, { exact: true }).fill("");
   }
   await page.getByRole("button", { name: "Continue to Policies" }).click();
+  await expect(page).toHaveURL(/\/edit\/policies$/);
   await page.goto("/workloads/lighthouse/edit/rollout");
   await page.getByRole("button", { name: "All at once" }).click();
   await page.goto("/workloads/lighthouse/edit/rollout");

@@ -44,7 +44,7 @@ pub(crate) fn check_zone(window: &RolloutWindow, path: &str) -> Option<Finding> 
         Some(near) => format!("Did you mean {near}?"),
         None => "Write a name of the IANA time zone database, such as Europe/Berlin or UTC.".to_owned(),
     };
-    let finding = Finding::error("G513", format!("There is no time zone {name:?}."), &hint);
+    let finding = Finding::error("G513", format!("There is no time zone {name:?}."), hint);
     Some(finding.with_path(format!("{path}/timeZone")))
 }
 
