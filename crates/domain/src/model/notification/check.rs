@@ -90,7 +90,8 @@ impl NewSubscription {
         let findings = window.check("/quietHours");
         if findings.is_empty() && window.is_always_open() {
             let message = "The quiet hours are the whole week, so nothing would ever be sent.";
-            return vec![error(message, "Shorten them, or delete the subscription.", "/quietHours/to")];
+            let hint = "Shorten them, or delete the subscription.";
+            return vec![Finding::error("G513", message, hint).with_path("/quietHours/to")];
         }
         findings
     }
