@@ -74,22 +74,19 @@ impl Hub {
         let due = store::publish_message::list_due_watches(&mut tx, self.project(), now, BATCH).await?;
         drop(tx);
         for watch in due {
-            let evaluated = match self.evaluate_watch(&watch, now).await {
-                Ok(evaluated) => evaluated,
-                Err(error) => {
-                    if error.workload_failure().is_none() {
-                        return Err(error);
-                    }
-                    let failure = &error as &dyn std::error::Error;
-                    tracing::warn!(workload = %watch.workload, error = failure, "a publish could not be evaluated; it will be retried");
-                    let mut tx = self.write().await?;
-                    let check_at = now.plus_millis(FAILURE_PAUSE_MILLIS);
-                    store::publish_message::postpone(&mut tx, watch.id, None, check_at).await?;
-                    self.commit(tx, CommitEffects::default()).await?;
-                    continue;
-                }
+            let ended = async {
+                let evaluated = self.evaluate_watch(&watch, now).await?;
+                self.record_evaluation(watch.id, evaluated, now).await
             };
-            self.record_evaluation(watch.id, evaluated, now).await?;
+            let Err(error) = ended.await else { continue };
+            if error.workload_failure().is_none() {
+                return Err(error);
+            }
+            tracing::warn!(workload = %watch.workload, error = &error as &dyn std::error::Error, "a publish could not be evaluated; it will be retried");
+            let mut tx = self.write().await?;
+            let check_at = now.plus_millis(FAILURE_PAUSE_MILLIS);
+            store::publish_message::postpone(&mut tx, watch.id, None, check_at).await?;
+            self.commit(tx, CommitEffects::default()).await?;
         }
         Ok(())
     }
