@@ -17,6 +17,7 @@ mod desired_state;
 mod draft_changes;
 mod drift_inbox;
 mod exposures;
+mod fact_walks;
 mod facts;
 mod generated_values;
 mod groups;
