@@ -4,7 +4,7 @@ use domain::notification::SubscriptionScope;
 use domain::rollout::RolloutWindow;
 use domain::{ProjectId, SubscriptionId, Timestamp};
 
-use crate::decode::decode_rows;
+use crate::decode::{decode_readable_rows, decode_rows};
 use crate::sql::{sql, to_json};
 use crate::table::{self, table_row};
 use crate::{Error, Tx};
@@ -113,6 +113,21 @@ pub async fn list(tx: &mut Tx, project: ProjectId) -> Result<Vec<SubscriptionRow
         .fetch_all(tx)
         .await?;
     Ok(decode_rows(&rows, "subscription", read_row)?.into_iter().map(SubscriptionRow::from).collect())
+}
+
+/// Names of the channels to which a user is sent the end of the own publishes. One that can't be read is left out, and logged: no
+/// publish fails for a message about its end.
+pub async fn list_channels_of_publisher(
+    tx: &mut Tx,
+    project: ProjectId,
+    publisher: &str,
+) -> Result<Vec<String>, Error> {
+    let rows = sql("SELECT channel FROM subscription WHERE project_id = $1 AND publisher = $2 ORDER BY id")
+        .bind_text(project)
+        .bind_text(publisher)
+        .fetch_all(tx)
+        .await?;
+    Ok(decode_readable_rows(&rows, "subscription", |row| row.text("channel")))
 }
 
 /// Deletes a subscription; returns whether it existed.

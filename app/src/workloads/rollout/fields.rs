@@ -282,7 +282,7 @@ pub fn schedule_fields(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> Any
     };
     let open = untrack(move || {
         form.with(|form| {
-            [&form.from, &form.fail_after, &form.approver].iter().any(|text| !text.is_empty())
+            [&form.from, &form.zone, &form.fail_after, &form.approver].iter().any(|text| !text.is_empty())
                 || !form.days.is_empty()
         })
     });

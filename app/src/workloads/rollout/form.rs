@@ -226,7 +226,8 @@ impl RolloutForm {
         }
         let all_day = self.from.trim().is_empty() && self.to.trim().is_empty();
         let (from, to) = if all_day { ("00:00", "24:00") } else { (self.from.trim(), self.to.trim()) };
-        let windowed = !all_day || !self.days.is_empty();
+        // A zone without hours is stored too: what was entered is not lost.
+        let windowed = !all_day || !self.days.is_empty() || !self.zone.trim().is_empty();
         let day = |day: &Weekday| self.days.iter().any(|one| one == day.as_str());
         let window = windowed.then(|| RolloutWindow {
             days: Weekday::ALL.iter().copied().filter(day).collect(),
@@ -318,6 +319,9 @@ mod tests {
             serde_json::from_value(json!({ "from": "22:00", "to": "04:00", "timeZone": "Europe/Berlin" }))
                 .unwrap();
         assert_eq!(RolloutForm::from_strategy(&in_zone).parse().unwrap().0, in_zone);
+        let zone_only = RolloutForm { zone: "Europe/Berlin".to_owned(), ..RolloutForm::default() };
+        let window = zone_only.parse().unwrap().0.window.unwrap();
+        assert_eq!((window.from.as_str(), window.time_zone.as_str()), ("00:00", "Europe/Berlin"));
         let nothing = RolloutForm::from_strategy(&RolloutStrategy::default());
         assert_eq!(nothing.parse().unwrap().0, RolloutStrategy::default());
     }

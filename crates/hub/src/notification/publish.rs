@@ -39,16 +39,15 @@ impl Hub {
     ) -> Result<(), Error> {
         let Some(revision) = operation.revision else { return Ok(()) };
         let project = self.project();
-        let scope = SubscriptionScope::Publisher(operation.actor.clone());
-        let subscriptions = store::subscription::list(tx, project).await?;
-        for row in subscriptions.into_iter().filter(|row| row.scope == scope) {
-            if !store::channel::share(tx, project, &row.channel).await? {
+        let publisher = &operation.actor;
+        for channel in store::subscription::list_channels_of_publisher(tx, project, publisher).await? {
+            if !store::channel::share(tx, project, &channel).await? {
                 continue;
             }
             let watch = PublishWatch {
                 id: self.ids().generate(DeliveryId::from_parts),
                 project,
-                channel: row.channel,
+                channel,
                 operation: operation.id,
                 workload,
                 workload_name: operation.workload.clone(),

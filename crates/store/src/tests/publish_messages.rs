@@ -138,6 +138,10 @@ async fn p22_a_subscription_for_publishes_selects_nothing_for_a_server_of_the_re
         }
         let listed = subscription::list(&mut tx, project_id()).await.unwrap();
         assert_eq!(listed, [of_publishes.clone(), of_incidents]);
+        for (publisher, channels) in [("ana", &["ops"][..]), ("web", &[][..]), ("", &[][..])] {
+            let found = subscription::list_channels_of_publisher(&mut tx, project_id(), publisher).await;
+            assert_eq!(found.unwrap(), channels, "{publisher}");
+        }
         subscription::set_quiet_hours(&mut tx, of_publishes.id, None).await.unwrap();
         assert_eq!(subscription::list(&mut tx, project_id()).await.unwrap()[0].quiet_hours, None);
         // What that server reads of it.
