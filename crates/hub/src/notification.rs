@@ -8,10 +8,19 @@ use crate::Hub;
 
 mod channel;
 mod deliver;
+mod email;
 mod outbox;
 mod request;
 mod subscription;
 
+use domain::DeliveryId;
+use domain::notification::{ChannelKind, IncidentMessage, MessageKind, build_email};
+use store::channel::ChannelRow;
+
+use email::build_email_request;
+use request::build_request;
+
+pub use email::EmailRequest;
 pub use request::MessageRequest;
 
 /// Sends messages to addresses that users choose. The server implements it; tests replace it.
@@ -21,6 +30,15 @@ pub trait MessageSender: Send + Sync {
     /// # Errors
     /// There is no response, or the address may not be connected to: a sentence that contains no secret.
     fn send(&self, request: MessageRequest) -> BoxFuture<'_, Result<u16, String>>;
+
+    /// Sends an e-mail. It returns once the mail server has accepted it for all recipients.
+    ///
+    /// # Errors
+    /// The mail server did not accept it, or may not be connected to.
+    fn send_email(&self, email: EmailRequest) -> BoxFuture<'_, Result<(), SendFailure>> {
+        let message = format!("No e-mail can be sent to {} from here.", email.settings.url());
+        Box::pin(async move { Err(SendFailure { message, is_about_message: false }) })
+    }
 }
 
 /// How this server sends messages.
@@ -50,12 +68,32 @@ impl Hub {
         self.notification_settings().console_url.get().map_or("", String::as_str)
     }
 
-    /// Sends a request.
-    async fn send_message(&self, request: MessageRequest) -> Result<(), SendFailure> {
+    /// Sends a message to a channel.
+    async fn send_message(
+        &self,
+        channel: &ChannelRow,
+        id: DeliveryId,
+        message: &IncidentMessage,
+    ) -> Result<(), SendFailure> {
         let Some(sender) = self.notification_settings().sender.get() else {
             let message = "This server sends no messages. Start it without --notifications off.".to_owned();
             return Err(SendFailure { message, is_about_message: false });
         };
+        let now = self.clock().now();
+        let link = match message.kind {
+            MessageKind::Test => String::new(),
+            _ => self.incident_link(message.incident.id),
+        };
+        if channel.kind == ChannelKind::Email {
+            let Some(settings) = &channel.email else {
+                let message = "The channel has no mail server. Delete it, and create it again.".to_owned();
+                return Err(SendFailure { message, is_about_message: false });
+            };
+            let content = build_email(message, &link);
+            let email = build_email_request(channel, settings, id, (message, content), now);
+            return sender.send_email(email).await;
+        }
+        let request = build_request(channel, id, message, (&link, now));
         match sender.send(request).await {
             Ok(200..=299) => Ok(()),
             Ok(status) => Err(SendFailure {
@@ -68,9 +106,10 @@ impl Hub {
 }
 
 /// Why a message was not delivered. What the receiver answered is no part of it: it can be a server that users may not read.
-struct SendFailure {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SendFailure {
     /// A sentence for people.
-    message: String,
+    pub message: String,
     /// Whether only this message was rejected: others can still be delivered.
-    is_about_message: bool,
+    pub is_about_message: bool,
 }

@@ -1,10 +1,10 @@
 //! Channels: where messages about incidents are sent to.
 
-use domain::notification::ChannelKind;
+use domain::notification::{ChannelKind, EmailSettings};
 use domain::{ProjectId, Timestamp};
 
 use crate::decode::{decode_row, decode_rows};
-use crate::sql::sql;
+use crate::sql::{sql, to_json};
 use crate::table::{self, table_row};
 use crate::{Error, Tx};
 
@@ -23,6 +23,8 @@ pub struct ChannelRow {
     pub target: String,
     /// Signs its messages, or is a part of them.
     pub secret: Option<String>,
+    /// The mail server and the addresses of a channel that sends e-mail.
+    pub email: Option<EmailSettings>,
     /// Who created it.
     pub created_by: String,
     /// When it was created.
@@ -44,6 +46,7 @@ table_row! {
     Fixed kind = row.kind.as_str() => kind: enum_value;
     Fixed target = &row.target => target: text;
     Fixed secret = row.secret.clone() => secret: opt_text;
+    Fixed email = row.email.as_ref().map(to_json).transpose()? => email: opt_json;
     Fixed created_by = &row.created_by => created_by: text;
     Fixed created_at = row.created_at => created_at: timestamp;
     Mutable failures = row.failures => failures: count;

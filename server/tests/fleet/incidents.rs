@@ -107,7 +107,13 @@ async fn s0_13_e12_a_bad_image_on_three_clusters_is_one_incident_that_its_owners
         let received = Received::default();
         let url = start_receiver(received.clone()).await;
         let secret = Some("a secret of 16 bytes or more".to_owned());
-        let new = NewChannel { name: "ops".into(), kind: ChannelKind::Webhook, url, secret };
+        let new = NewChannel {
+            name: "ops".into(),
+            kind: ChannelKind::Webhook,
+            url,
+            secret,
+            ..NewChannel::default()
+        };
         let channel = fleet.client.create_channel(&new).await.unwrap();
         assert!(channel.has_secret && !channel.url.contains("s3cret"), "{channel:?}");
         assert!(fleet.client.test_channel("ops").await.unwrap().delivered);

@@ -11,10 +11,15 @@ use crate::kubernetes::time::Timestamp;
 use crate::model::incident::IncidentSummary;
 
 mod check;
+mod email;
 mod payload;
 #[cfg(test)]
 mod tests;
+mod text;
 
+pub use email::{
+    EmailContent, EmailSecurity, EmailSettings, MAX_RECIPIENTS, build_email, build_email_of_text,
+};
 pub use payload::{MessagePayload, build_payload};
 
 /// The address of PagerDuty's events, for channels that name none.
@@ -43,6 +48,8 @@ pub enum ChannelKind {
     Alertmanager,
     /// An event for PagerDuty.
     Pagerduty,
+    /// An e-mail, by the mail server of the channel.
+    Email,
 }
 
 impl ChannelKind {
@@ -67,6 +74,7 @@ impl ChannelKind {
             Self::Teams => "Microsoft Teams",
             Self::Alertmanager => "Alertmanager",
             Self::Pagerduty => "PagerDuty",
+            Self::Email => "E-mail",
         }
     }
 
@@ -85,12 +93,16 @@ pub struct NewChannel {
     pub name: String,
     /// What it sends.
     pub kind: ChannelKind,
-    /// Where to; may be omitted for PagerDuty.
+    /// Where to; may be omitted for PagerDuty, and is for e-mail.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub url: String,
-    /// Signs the messages of a webhook (`whsec_` and base64, or any text); the integration key of PagerDuty. Never shown again.
+    /// Signs the messages of a webhook (`whsec_` and base64, or any text); the integration key of PagerDuty; the password at the mail
+    /// server. Never shown again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
+    /// The mail server and the addresses; only for e-mail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<EmailSettings>,
 }
 
 impl fmt::Debug for NewChannel {
@@ -116,6 +128,9 @@ pub struct Channel {
     /// Whether it has a secret.
     #[serde(default)]
     pub has_secret: bool,
+    /// The mail server and the addresses of a channel that sends e-mail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<EmailSettings>,
     /// Who created it.
     pub created_by: String,
     /// When it was created.

@@ -9,7 +9,6 @@ use domain::notification::{
 use domain::{DeliveryId, Finding, IncidentId};
 use store::channel::ChannelRow;
 
-use super::request::build_request;
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
@@ -55,13 +54,14 @@ impl Hub {
             let finding = Finding::error("G101", message, "Delete one that is not used.").with_path("/name");
             return Err(Error::Invalid(vec![finding]));
         }
-        let target = new.target().to_owned();
+        let target = new.target();
         let row = ChannelRow {
             project: self.project(),
             name: new.name,
             kind: new.kind,
             target,
-            secret: new.secret,
+            secret: new.secret.filter(|secret| !secret.is_empty()),
+            email: new.email,
             created_by: actor.name.clone(),
             created_at: self.clock().now(),
             failures: 0,
@@ -103,8 +103,7 @@ impl Hub {
         let channel = self.load_channel(name).await?;
         let id = self.ids().generate(DeliveryId::from_parts);
         let message = self.test_message(actor);
-        let request = build_request(&channel, id, &message, ("", self.clock().now()));
-        let test = match self.send_message(request).await {
+        let test = match self.send_message(&channel, id, &message).await {
             Ok(()) => ChannelTestResult {
                 delivered: true,
                 message: "The receiver accepted the message.".to_owned(),
@@ -169,6 +168,7 @@ fn to_public(row: ChannelRow) -> Channel {
         name: row.name,
         kind: row.kind,
         has_secret: row.secret.is_some(),
+        email: row.email,
         created_by: row.created_by,
         created_at: row.created_at,
         failures: row.failures,

@@ -10,7 +10,6 @@ use store::channel::ChannelRow;
 use store::delivery::ClaimedMessage;
 use tokio::time::Instant;
 
-use super::request::build_request;
 use crate::hub::CommitEffects;
 use crate::{Error, Hub};
 
@@ -80,9 +79,7 @@ impl Hub {
 
     /// Sends one message and records the outcome; false if the channel as a whole fails.
     async fn send_claimed(&self, channel: &ChannelRow, claimed: &ClaimedMessage) -> Result<bool, Error> {
-        let link = self.incident_link(claimed.incident);
-        let request = build_request(channel, claimed.id, &claimed.message, (&link, self.clock().now()));
-        let sent = self.send_message(request).await;
+        let sent = self.send_message(channel, claimed.id, &claimed.message).await;
         let now = self.clock().now();
         let (claim, name) = ((claimed.id, claimed.epoch), channel.name.as_str());
         let mut tx = self.write().await?;

@@ -109,6 +109,7 @@ impl TestWorkload {
             kind: ChannelKind::Webhook,
             url: "https://ops.example.com/hook".into(),
             secret,
+            ..NewChannel::default()
         };
         test.hub.create_channel(&test.actor, channel).await.unwrap();
         let subscription = NewSubscription {

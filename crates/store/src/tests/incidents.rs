@@ -2,7 +2,7 @@
 
 use domain::health::{Health, HealthStatus};
 use domain::incident::{Incident, IncidentCause, IncidentCluster, IncidentQuery, IncidentState};
-use domain::notification::{ChannelKind, DeliveryState, IncidentMessage, MessageKind};
+use domain::notification::{ChannelKind, DeliveryState, EmailSettings, IncidentMessage, MessageKind};
 use domain::{DeliveryId, IncidentId, Timestamp};
 
 use super::databases::for_each_engine;
@@ -39,6 +39,7 @@ pub(super) async fn insert_channel(store: &Store, name: &str) {
         kind: ChannelKind::Webhook,
         target: "https://a.test/".to_owned(),
         secret: Some("s3cret".to_owned()),
+        email: Some(EmailSettings { host: "mail.test".to_owned(), ..EmailSettings::default() }),
         created_by: "ana".to_owned(),
         created_at: at(0),
         failures: 0,

@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::email::build_email;
+use super::text::{escape_slack, facts, title};
 use super::{ChannelKind, IncidentMessage, MessageKind};
 use crate::kubernetes::id::DeliveryId;
-use crate::model::incident::{IncidentKind, IncidentSummary};
+use crate::model::incident::IncidentKind;
 
 /// A body to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +19,7 @@ pub struct MessagePayload {
     pub path: &'static str,
 }
 
-/// The body of a message. `link` is the address of the incident in the console, `secret` the integration key of PagerDuty.
+/// The body of a message; of an e-mail its subject and texts, which are sent over SMTP. `link` is the address of the incident in the console, `secret` the integration key of PagerDuty.
 pub fn build_payload(
     kind: ChannelKind,
     id: DeliveryId,
@@ -30,6 +32,7 @@ pub fn build_payload(
         ChannelKind::Teams => ("application/json", teams_card(message, link)),
         ChannelKind::Alertmanager => ("application/json", json!([alert(message, link)])),
         ChannelKind::Pagerduty => ("application/json", pagerduty_event(message, link, secret)),
+        ChannelKind::Email => ("application/json", json!(build_email(message, link))),
     };
     let path = if kind == ChannelKind::Alertmanager { "/api/v2/alerts" } else { "" };
     MessagePayload { content_type, body, path }
@@ -48,37 +51,6 @@ fn cloud_event(id: DeliveryId, message: &IncidentMessage, link: &str) -> Value {
         "datacontenttype": "application/json",
         "data": {"incident": incident, "owners": message.owners, "url": link},
     })
-}
-
-/// What happened, in one line.
-fn title(message: &IncidentMessage) -> String {
-    match message.kind {
-        MessageKind::Test => "Test of a channel of Flotilla".to_owned(),
-        MessageKind::Updated if message.incident.acknowledged_by.is_some() => {
-            let by = message.incident.acknowledged_by.as_deref().unwrap_or_default();
-            format!("{}, acknowledged by {by}", message.incident.headline())
-        }
-        _ => message.incident.headline(),
-    }
-}
-
-/// The rest: what, where, since when, what changed before, what to do.
-fn facts(incident: &IncidentSummary) -> Vec<(&'static str, String)> {
-    let change = incident.preceding_change.as_ref();
-    let change = change.map(|change| format!("{} ({}, {})", change.message, change.actor, change.at));
-    let all = [
-        ("Cause", incident.cause.clone()),
-        ("Clusters", incident.cluster_text()),
-        ("Since", incident.since.to_string()),
-        ("Change before", change.unwrap_or_default()),
-        ("What to do", incident.hint.clone()),
-    ];
-    all.into_iter().filter(|(_, text)| !text.is_empty()).collect()
-}
-
-/// `mrkdwn` has three characters with a meaning, which mark links and mentions.
-fn escape_slack(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 fn slack_text(message: &IncidentMessage, link: &str) -> String {

@@ -114,6 +114,7 @@ fn a_channel_is_checked_by_its_kind() {
         kind,
         url: url.into(),
         secret: secret.map(str::to_owned),
+        ..NewChannel::default()
     };
     let is_valid = |channel: NewChannel| channel.check().is_empty();
     assert!(is_valid(channel(ChannelKind::Webhook, "https://a.test/hook", None)));
@@ -133,4 +134,109 @@ fn a_channel_is_checked_by_its_kind() {
 fn the_pause_between_attempts_grows_up_to_an_hour() {
     assert_eq!([1, 2, 3].map(retry_pause_millis), [5_000, 10_000, 20_000]);
     assert_eq!(retry_pause_millis(50), 3_600_000);
+}
+
+fn mail_channel(change: impl FnOnce(&mut EmailSettings, &mut Option<String>)) -> NewChannel {
+    let mut email = EmailSettings {
+        host: "mail.example.com".into(),
+        from: "flotilla@example.com".into(),
+        to: vec!["ops@example.com".into()],
+        ..EmailSettings::default()
+    };
+    let mut secret = None;
+    change(&mut email, &mut secret);
+    let email = Some(email);
+    NewChannel { name: "mail".into(), kind: ChannelKind::Email, secret, email, ..NewChannel::default() }
+}
+
+#[test]
+fn a_channel_for_e_mail_is_checked_for_server_addresses_and_a_password_without_tls() {
+    assert!(mail_channel(|_, _| ()).check().is_empty());
+    assert_eq!(mail_channel(|_, _| ()).target(), "smtp://mail.example.com:587");
+    assert_eq!(
+        mail_channel(|email, _| email.security = EmailSecurity::Tls).target(),
+        "smtps://mail.example.com:465"
+    );
+    assert_eq!(mail_channel(|email, _| email.host = "::1".into()).target(), "smtp://[::1]:587");
+    let path_of = |channel: NewChannel| {
+        let findings = channel.check();
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        findings[0].path.clone()
+    };
+    let with_login = |email: &mut EmailSettings, secret: &mut Option<String>| {
+        email.username = "flotilla".into();
+        *secret = Some("s3cret".into());
+    };
+    assert!(mail_channel(with_login).check().is_empty());
+    for (path, channel) in [
+        ("/email/host", mail_channel(|email, _| email.host = "mail example".into())),
+        ("/email/host", mail_channel(|email, _| email.host = "a.test\r\nMAIL".into())),
+        ("/email/port", mail_channel(|email, _| email.port = Some(0))),
+        ("/email/to", mail_channel(|email, _| email.to.clear())),
+        ("/email/to", mail_channel(|email, _| email.to = vec!["a@b.test".into(); MAX_RECIPIENTS + 1])),
+        ("/email/to/1", mail_channel(|email, _| email.to.push("Ops <ops@example.com>".into()))),
+        ("/email/username", mail_channel(|_, secret| *secret = Some("s3cret".into()))),
+        ("/secret", mail_channel(|email, _| email.username = "flotilla".into())),
+        ("/url", NewChannel { url: "https://a.test/".into(), ..mail_channel(|_, _| ()) }),
+        ("/email", NewChannel { email: None, ..mail_channel(|_, _| ()) }),
+    ] {
+        assert_eq!(path_of(channel), path);
+    }
+    let in_clear = mail_channel(|email, secret| {
+        with_login(email, secret);
+        email.security = EmailSecurity::Plain;
+    });
+    assert_eq!(path_of(in_clear), "/email/security");
+    let webhook =
+        NewChannel { kind: ChannelKind::Webhook, url: "https://a.test/".into(), ..mail_channel(|_, _| ()) };
+    assert_eq!(path_of(webhook), "/email");
+}
+
+#[test]
+fn an_address_of_e_mail_contains_nothing_that_begins_another_header_or_command() {
+    for address in [
+        "",
+        "ops",
+        "@example.com",
+        "ops@",
+        "a b@example.com",
+        "ops@example.com\r\nBcc: all@example.com",
+        "ops@example.com, all@example.com",
+        "<ops@example.com>",
+        "\"a b\"@example.com",
+        "ops@example..com",
+        ".ops@example.com",
+        "ops@[127.0.0.1]",
+        "\u{fc}@example.com",
+    ] {
+        for channel in [
+            mail_channel(|email, _| email.from = address.into()),
+            mail_channel(|email, _| email.to = vec![address.into()]),
+        ] {
+            assert_eq!(channel.check().len(), 1, "{address:?}");
+        }
+    }
+    let longest = format!("{}@example.com", "a".repeat(64));
+    assert!(mail_channel(|email, _| email.to = vec![longest.clone()]).check().is_empty());
+    assert_eq!(mail_channel(|email, _| email.to = vec![format!("a{longest}")]).check().len(), 1);
+}
+
+#[test]
+fn e12_an_e_mail_says_the_same_as_text_and_as_html_without_markup_or_lines_of_the_cluster() {
+    let mut opened = message(MessageKind::Opened);
+    opened.incident.reason = "Failed\r\nBcc: all@example.com".into();
+    opened.incident.hint = "Run <script>alert('x')</script>\u{7}.".into();
+    let content = build_email(&opened, "https://f.test/incidents/1?a=\"b\"");
+    assert_eq!(content.subject, "[Flotilla] web: Failed  Bcc: all@example.com");
+    for part in
+        ["Cause: Deployment shop/web", "Clusters: eu-1", "Revision 2 was published.", "<script>alert('x')"]
+    {
+        assert!(content.text.contains(part), "{part}: {}", content.text);
+    }
+    assert!(!content.text.contains('\u{7}') && !content.html.contains("<script"), "{}", content.html);
+    assert!(content.html.contains("&lt;script&gt;alert(&#39;x&#39;)"), "{}", content.html);
+    assert!(content.html.contains("href=\"https://f.test/incidents/1?a=&quot;b&quot;\""), "{}", content.html);
+    assert_eq!(build_email(&message(MessageKind::Closed), "").subject, "Re: [Flotilla] web: ImagePullFailed");
+    let own = build_email_of_text(&opened, "a < b\nc", "");
+    assert!(own.html.contains("a &lt; b\nc") && own.text == "a < b\nc\n", "{own:?}");
 }

@@ -1,0 +1,44 @@
+//! What the messages of all channels say about an incident, before it is written for one of them.
+
+use super::{IncidentMessage, MessageKind};
+use crate::model::incident::IncidentSummary;
+
+/// What happened, in one line.
+pub(super) fn title(message: &IncidentMessage) -> String {
+    match message.kind {
+        MessageKind::Test => "Test of a channel of Flotilla".to_owned(),
+        MessageKind::Updated if message.incident.acknowledged_by.is_some() => {
+            let by = message.incident.acknowledged_by.as_deref().unwrap_or_default();
+            format!("{}, acknowledged by {by}", message.incident.headline())
+        }
+        _ => message.incident.headline(),
+    }
+}
+
+/// The change before the incident; empty if none is known.
+pub(super) fn describe_change(incident: &IncidentSummary) -> String {
+    let change = incident.preceding_change.as_ref();
+    change.map(|change| format!("{} ({}, {})", change.message, change.actor, change.at)).unwrap_or_default()
+}
+
+/// The rest: what, where, since when, what changed before, what to do.
+pub(super) fn facts(incident: &IncidentSummary) -> Vec<(&'static str, String)> {
+    let all = [
+        ("Cause", incident.cause.clone()),
+        ("Clusters", incident.cluster_text()),
+        ("Since", incident.since.to_string()),
+        ("Change before", describe_change(incident)),
+        ("What to do", incident.hint.clone()),
+    ];
+    all.into_iter().filter(|(_, text)| !text.is_empty()).collect()
+}
+
+/// `mrkdwn` has three characters with a meaning, which mark links and mentions.
+pub(super) fn escape_slack(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Text for HTML, also in an attribute in quotes.
+pub(super) fn escape_html(text: &str) -> String {
+    escape_slack(text).replace('"', "&quot;").replace('\'', "&#39;")
+}
