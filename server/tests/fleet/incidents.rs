@@ -31,7 +31,7 @@ pub(super) async fn start_receiver(received: Received) -> String {
 
 impl TestFleet {
     /// The newest incident in this state for which the condition holds, once there is one.
-    async fn wait_for_incident(
+    pub(super) async fn wait_for_incident(
         &self,
         state: IncidentState,
         condition: impl Fn(&IncidentDetails) -> bool,
@@ -93,7 +93,7 @@ async fn the_page_of_an_incident_is_shown_if_its_workload_cannot_be_read() {
     .await;
 }
 
-fn all_delivered(details: &IncidentDetails) -> bool {
+pub(super) fn all_delivered(details: &IncidentDetails) -> bool {
     !details.deliveries.is_empty()
         && details.deliveries.iter().all(|delivery| delivery.state == DeliveryState::Delivered)
 }
