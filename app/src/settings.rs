@@ -11,6 +11,7 @@ use crate::paths::{self, SettingsTab};
 use crate::shortcuts::ShortcutSwitch;
 use crate::theme::ThemeChoice;
 
+mod channel_create;
 mod notification_list;
 mod notifications;
 mod password;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use domain::notification::{Channel, ChannelKind, NewChannel};
+use domain::notification::{Channel, ChannelKind, EmailSecurity, EmailSettings, NewChannel};
 
 use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
@@ -51,10 +51,10 @@ pub enum ChannelCommand {
 pub struct CreateChannelArgs {
     /// Its name
     name: String,
-    /// What it sends: webhook, slack, teams, alertmanager or pagerduty
+    /// What it sends: webhook, slack, teams, alertmanager, pagerduty or email
     #[arg(long, value_name = "KIND", default_value = "webhook", value_parser = parse_kind)]
     kind: ChannelKind,
-    /// Where to: https://HOST/PATH; may be omitted for PagerDuty
+    /// Where to: https://HOST/PATH; may be omitted for PagerDuty, and is for e-mail
     #[arg(
         long,
         value_name = "URL",
@@ -66,11 +66,58 @@ pub struct CreateChannelArgs {
     /// File with the address, if it is a secret, or - for stdin
     #[arg(long, value_name = "FILE|-")]
     url_file: Option<PathBuf>,
-    /// File with the secret that signs the messages of a webhook, or with the integration key of PagerDuty, or - for stdin
+    /// File with the secret that signs the messages of a webhook, with the integration key of PagerDuty, or with the password at the mail
+    /// server, or - for stdin
     #[arg(long, value_name = "FILE|-")]
     secret_file: Option<PathBuf>,
     #[command(flatten)]
+    email: EmailArgs,
+    #[command(flatten)]
     output: OutputArgs,
+}
+
+/// The mail server and the addresses of a channel for e-mail.
+#[derive(Args)]
+struct EmailArgs {
+    /// Name of the mail server, for e-mail
+    #[arg(long, value_name = "HOST")]
+    smtp_host: Option<String>,
+    /// Its port; without it 587, with --smtp-security tls 465, with plain 25
+    #[arg(long, value_name = "PORT", requires = "smtp_host")]
+    smtp_port: Option<u16>,
+    /// How the connection is protected: startTls, tls, or plain, which only private addresses may be if the server allows it
+    #[arg(long, value_name = "HOW", default_value = "startTls", value_parser = parse_security, requires = "smtp_host")]
+    smtp_security: EmailSecurity,
+    /// The user name at the mail server, if it needs one
+    #[arg(long, value_name = "NAME", requires = "smtp_host")]
+    smtp_user: Option<String>,
+    /// The address of the sender
+    #[arg(long, value_name = "ADDRESS", requires = "smtp_host")]
+    from: Option<String>,
+    /// The address of a recipient; may be repeated
+    #[arg(long, value_name = "ADDRESS", requires = "smtp_host")]
+    to: Vec<String>,
+}
+
+impl EmailArgs {
+    /// The fields, if a mail server is named.
+    fn into_settings(self) -> Option<EmailSettings> {
+        Some(EmailSettings {
+            host: self.smtp_host?,
+            port: self.smtp_port,
+            security: self.smtp_security,
+            username: self.smtp_user.unwrap_or_default(),
+            from: self.from.unwrap_or_default(),
+            to: self.to,
+        })
+    }
+}
+
+fn parse_security(text: &str) -> Result<EmailSecurity, String> {
+    EmailSecurity::parse(text).ok_or_else(|| {
+        let kinds: Vec<&str> = EmailSecurity::ALL.iter().copied().map(EmailSecurity::as_str).collect();
+        format!("the protections are {}", kinds.join(", "))
+    })
 }
 
 fn parse_kind(text: &str) -> Result<ChannelKind, String> {
@@ -134,7 +181,8 @@ impl CreateChannelArgs {
             None => self.url,
         };
         let secret = self.secret_file.as_deref().map(read_secret).transpose()?;
-        let new = NewChannel { name: self.name, kind: self.kind, url, secret };
+        let email = self.email.into_settings();
+        let new = NewChannel { name: self.name, kind: self.kind, url, secret, email };
         let channel = remote.client.create_channel(&new).await?;
         if self.output.format.is_machine() {
             return out.print_value(&channel, self.output.format);
