@@ -2,7 +2,10 @@
 
 use std::sync::OnceLock;
 
+use domain::DeliveryId;
+use domain::notification::{ChannelKind, IncidentMessage, MessageKind, build_email, build_email_of_text};
 use futures::future::BoxFuture;
+use store::channel::ChannelRow;
 
 use crate::Hub;
 
@@ -12,13 +15,11 @@ mod email;
 mod outbox;
 mod request;
 mod subscription;
-
-use domain::DeliveryId;
-use domain::notification::{ChannelKind, IncidentMessage, MessageKind, build_email};
-use store::channel::ChannelRow;
+mod template;
 
 use email::build_email_request;
 use request::build_request;
+use template::render_template;
 
 pub use email::EmailRequest;
 pub use request::MessageRequest;
@@ -68,13 +69,13 @@ impl Hub {
         self.notification_settings().console_url.get().map_or("", String::as_str)
     }
 
-    /// Sends a message to a channel.
+    /// Sends a message to a channel; returns what was different about it. A template that fails is replaced by the built-in text.
     async fn send_message(
         &self,
         channel: &ChannelRow,
         id: DeliveryId,
         message: &IncidentMessage,
-    ) -> Result<(), SendFailure> {
+    ) -> Result<Option<String>, SendFailure> {
         let Some(sender) = self.notification_settings().sender.get() else {
             let message = "This server sends no messages. Start it without --notifications off.".to_owned();
             return Err(SendFailure { message, is_about_message: false });
@@ -84,23 +85,55 @@ impl Hub {
             MessageKind::Test => String::new(),
             _ => self.incident_link(message.incident.id),
         };
+        let (text, note) = match render_text(channel, message, &link) {
+            Ok(text) => (text, None),
+            Err(note) => (None, Some(note)),
+        };
         if channel.kind == ChannelKind::Email {
             let Some(settings) = &channel.email else {
                 let message = "The channel has no mail server. Delete it, and create it again.".to_owned();
                 return Err(SendFailure { message, is_about_message: false });
             };
-            let content = build_email(message, &link);
+            let content = match text {
+                Some(text) => build_email_of_text(message, &text, &link),
+                None => build_email(message, &link),
+            };
             let email = build_email_request(channel, settings, id, (message, content), now);
-            return sender.send_email(email).await;
+            return sender.send_email(email).await.map(|()| note);
         }
-        let request = build_request(channel, id, message, (&link, now));
+        let request = build_request(channel, id, message, (&link, text.as_deref(), now));
         match sender.send(request).await {
-            Ok(200..=299) => Ok(()),
+            Ok(200..=299) => Ok(note),
             Ok(status) => Err(SendFailure {
                 message: format!("The receiver answered with status {status}."),
                 is_about_message: matches!(status, 400 | 413 | 422),
             }),
             Err(message) => Err(SendFailure { message, is_about_message: false }),
+        }
+    }
+}
+
+/// The text of the channel's template for a message; `None` if it has none.
+///
+/// # Errors
+/// The template fails: a sentence for the record of the message.
+fn render_text(
+    channel: &ChannelRow,
+    message: &IncidentMessage,
+    link: &str,
+) -> Result<Option<String>, String> {
+    let Some(template) = &channel.template else { return Ok(None) };
+    match render_template(channel.kind, template, message, link) {
+        Ok(text) => Ok(Some(text)),
+        Err(fault) => {
+            let (channel, line) = (channel.name.as_str(), fault.line);
+            tracing::warn!(
+                channel,
+                line,
+                reason = fault.message,
+                "a template failed; the built-in text is sent"
+            );
+            Err(format!("Line {line} of the template failed: {} The built-in text was sent.", fault.message))
         }
     }
 }

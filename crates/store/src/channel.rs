@@ -25,6 +25,8 @@ pub struct ChannelRow {
     pub secret: Option<String>,
     /// The mail server and the addresses of a channel that sends e-mail.
     pub email: Option<EmailSettings>,
+    /// The text of its messages as a template.
+    pub template: Option<String>,
     /// Who created it.
     pub created_by: String,
     /// When it was created.
@@ -47,6 +49,7 @@ table_row! {
     Fixed target = &row.target => target: text;
     Fixed secret = row.secret.clone() => secret: opt_text;
     Fixed email = row.email.as_ref().map(to_json).transpose()? => email: opt_json;
+    Mutable template = row.template.clone() => template: opt_text;
     Fixed created_by = &row.created_by => created_by: text;
     Fixed created_at = row.created_at => created_at: timestamp;
     Mutable failures = row.failures => failures: count;
@@ -98,6 +101,18 @@ pub async fn share(tx: &mut Tx, project: ProjectId, name: &str) -> Result<bool, 
 pub async fn delete(tx: &mut Tx, project: ProjectId, name: &str) -> Result<bool, Error> {
     let delete = sql("DELETE FROM channel WHERE project_id = $1 AND name = $2");
     Ok(delete.bind_text(project).bind_text(name).execute(tx).await? == 1)
+}
+
+/// Sets or removes the template of a channel; false if there is no such channel.
+pub async fn set_template(
+    tx: &mut Tx,
+    project: ProjectId,
+    name: &str,
+    template: Option<&str>,
+) -> Result<bool, Error> {
+    let update = sql("UPDATE channel SET template = $1 WHERE project_id = $2 AND name = $3");
+    let update = update.bind(template.map(str::to_owned)).bind_text(project).bind_text(name);
+    Ok(update.execute(tx).await? == 1)
 }
 
 /// Records that a message was delivered: what waits for the channel is sent.

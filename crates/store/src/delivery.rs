@@ -132,7 +132,7 @@ pub async fn list_channels(tx: &mut Tx, incident: IncidentId) -> Result<Vec<Stri
 
 /// The messages about an incident, oldest first.
 pub async fn list(tx: &mut Tx, incident: IncidentId) -> Result<Vec<Delivery>, Error> {
-    let rows = sql("SELECT d.id, d.channel, d.kind, d.created_at, d.due_at, d.attempts, d.last_error, d.delivered_at, c.retry_at \
+    let rows = sql("SELECT d.id, d.channel, d.kind, d.created_at, d.due_at, d.attempts, d.last_error, d.delivered_at, d.note, c.retry_at \
          FROM delivery d JOIN channel c ON c.project_id = d.project_id AND c.name = d.channel \
          WHERE d.incident_id = $1 ORDER BY d.position, d.channel LIMIT 500")
     .bind_text(incident)
@@ -154,6 +154,7 @@ fn read_delivery(row: &RowReader<'_>) -> Result<Delivery, DecodeError> {
         next_attempt_at: due_at.filter(|_| delivered_at.is_none()),
         created_at: row.timestamp("created_at")?,
         delivered_at,
+        note: row.opt_text("note")?,
     })
 }
 
@@ -218,15 +219,17 @@ pub async fn claim(
     Ok(decode_readable_rows(&rows.fetch_all(tx).await?, TABLE, read_row))
 }
 
-/// Records that a message was delivered; false if the claim is lost.
+/// Records that a message was delivered, and what was different about it; false if the claim is lost.
 pub async fn record_success(
     tx: &mut Tx,
     (id, epoch): (DeliveryId, i64),
+    note: Option<String>,
     now: Timestamp,
 ) -> Result<bool, Error> {
-    let update = sql("UPDATE delivery SET due_at = NULL, last_error = NULL, delivered_at = $1 \
-         WHERE id = $2 AND claim_epoch = $3 AND due_at IS NOT NULL");
-    Ok(update.bind(now.millis()).bind_text(id).bind(epoch).execute(tx).await? == 1)
+    let update = sql("UPDATE delivery SET due_at = NULL, last_error = NULL, delivered_at = $1, note = $2 \
+         WHERE id = $3 AND claim_epoch = $4 AND due_at IS NOT NULL");
+    let update = update.bind(now.millis()).bind(note).bind_text(id).bind(epoch);
+    Ok(update.execute(tx).await? == 1)
 }
 
 /// Records that an attempt failed; false if the claim is lost.

@@ -13,6 +13,7 @@ use crate::model::incident::IncidentSummary;
 mod check;
 mod email;
 mod payload;
+mod template;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -21,6 +22,11 @@ pub use email::{
     EmailContent, EmailSecurity, EmailSettings, MAX_RECIPIENTS, build_email, build_email_of_text,
 };
 pub use payload::{MessagePayload, build_payload};
+pub use template::{
+    ChannelTemplate, MAX_TEMPLATE_BYTES, MAX_TEMPLATE_ITEMS, MAX_TEMPLATE_TEXT_BYTES, TEMPLATE_FILTERS,
+    TEMPLATE_LISTS, TEMPLATE_TEXTS, TemplatePreview, TemplatePreviewRequest, TemplateValues, sample_message,
+};
+pub use text::escape_slack;
 
 /// The address of PagerDuty's events, for channels that name none.
 pub const PAGERDUTY_URL: &str = "https://events.pagerduty.com/v2/enqueue";
@@ -103,6 +109,9 @@ pub struct NewChannel {
     /// The mail server and the addresses; only for e-mail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<EmailSettings>,
+    /// The text of its messages as a template; without it, the built-in text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
 }
 
 impl fmt::Debug for NewChannel {
@@ -131,6 +140,9 @@ pub struct Channel {
     /// The mail server and the addresses of a channel that sends e-mail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub email: Option<EmailSettings>,
+    /// The text of its messages as a template; the built-in text without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
     /// Who created it.
     pub created_by: String,
     /// When it was created.
@@ -344,6 +356,9 @@ pub struct Delivery {
     /// When it was delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivered_at: Option<Timestamp>,
+    /// What was different about it: that the template of the channel failed, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// A subscription to which an incident was not sent, and why.

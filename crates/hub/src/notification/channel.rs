@@ -4,11 +4,15 @@ use domain::authorization::UserAction;
 use domain::event::{EventKind, NewEvent, describe_object};
 use domain::incident::{IncidentKind, IncidentState, IncidentSummary};
 use domain::notification::{
-    Channel, ChannelTestResult, IncidentMessage, MAX_CHANNELS, MessageKind, NewChannel,
+    Channel, ChannelKind, ChannelTemplate, ChannelTestResult, IncidentMessage, MAX_CHANNELS, MessageKind,
+    MessagePayload, NewChannel, TemplatePreview, TemplatePreviewRequest, build_email_of_text, build_payload,
+    sample_message,
 };
 use domain::{DeliveryId, Finding, IncidentId};
+use serde_json::json;
 use store::channel::ChannelRow;
 
+use super::template::{check_template, render_template};
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
@@ -39,7 +43,10 @@ impl Hub {
     /// It is not valid, or its name is in use.
     pub async fn create_channel(&self, actor: &Actor, new: NewChannel) -> Result<Channel, Error> {
         actor.authorize(UserAction::ManageChannels)?;
-        let findings = new.check();
+        let mut findings = new.check();
+        if let Some(template) = &new.template {
+            findings.extend(check_template(new.kind, template, &self.sample_messages()));
+        }
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
@@ -62,6 +69,7 @@ impl Hub {
             target,
             secret: new.secret.filter(|secret| !secret.is_empty()),
             email: new.email,
+            template: new.template.filter(|template| !template.is_empty()),
             created_by: actor.name.clone(),
             created_at: self.clock().now(),
             failures: 0,
@@ -104,10 +112,11 @@ impl Hub {
         let id = self.ids().generate(DeliveryId::from_parts);
         let message = self.test_message(actor);
         let test = match self.send_message(&channel, id, &message).await {
-            Ok(()) => ChannelTestResult {
-                delivered: true,
-                message: "The receiver accepted the message.".to_owned(),
-            },
+            Ok(note) => {
+                let accepted = "The receiver accepted the message.".to_owned();
+                let message = note.map_or(accepted.clone(), |note| format!("{accepted} {note}"));
+                ChannelTestResult { delivered: true, message }
+            }
             Err(failure) => ChannelTestResult { delivered: false, message: failure.message },
         };
         if test.delivered {
@@ -120,6 +129,80 @@ impl Hub {
             self.commit(tx, effects.with_response(actor, 200, &test)).await?;
         }
         Ok(test)
+    }
+
+    /// Sets the template of a channel; without text, removes it.
+    ///
+    /// # Errors
+    /// There is no such channel, or the template is not valid.
+    pub async fn set_channel_template(
+        &self,
+        actor: &Actor,
+        name: &str,
+        change: ChannelTemplate,
+    ) -> Result<Channel, Error> {
+        actor.authorize(UserAction::ManageChannels)?;
+        let template = Some(change.template).filter(|template| !template.is_empty());
+        let mut tx = self.write_as(actor, UserAction::ManageChannels).await?;
+        // The kind of a channel does not change, and one of another kind with the same name is another row.
+        let row = store::channel::get(&mut tx, self.project(), name).await?;
+        let mut row = row.ok_or_else(|| Error::not_found("channel", name))?;
+        if let Some(template) = &template {
+            let findings = check_template(row.kind, template, &self.sample_messages());
+            if !findings.is_empty() {
+                return Err(Error::Invalid(findings));
+            }
+        }
+        if !store::channel::set_template(&mut tx, self.project(), name, template.as_deref()).await? {
+            return Err(Error::not_found("channel", name));
+        }
+        row.template = template;
+        let verb = if row.template.is_some() { "set" } else { "removed" };
+        tx.describe_audit(
+            describe_object("channel", name),
+            format!("The template of channel {name} was {verb}."),
+        );
+        let channel = to_public(row);
+        self.commit(tx, CommitEffects::default().with_response(actor, 200, &channel)).await?;
+        Ok(channel)
+    }
+
+    /// What a channel with this template would send about a sample incident. Stores and sends nothing.
+    ///
+    /// # Errors
+    /// The template is not valid.
+    pub fn preview_template(&self, request: &TemplatePreviewRequest) -> Result<TemplatePreview, Error> {
+        let findings = match request.template.as_str() {
+            "" => Vec::new(),
+            template => check_template(request.kind, template, &self.sample_messages()),
+        };
+        if !findings.is_empty() {
+            return Err(Error::Invalid(findings));
+        }
+        let message = sample_message(request.event.unwrap_or(MessageKind::Opened), self.clock().now());
+        let link = self.incident_link(message.incident.id);
+        let text = match request.template.as_str() {
+            "" => None,
+            template => render_template(request.kind, template, &message, &link).ok(),
+        };
+        let mut payload =
+            build_payload(request.kind, DeliveryId::from_parts(1, 1), &message, (&link, "(secret)"));
+        if let Some(text) = &text {
+            payload = if request.kind == ChannelKind::Email {
+                MessagePayload { body: json!(build_email_of_text(&message, text, &link)), ..payload }
+            } else {
+                payload.with_text(request.kind, text)
+            };
+        }
+        let body = serde_json::to_string_pretty(&payload.body).unwrap_or_default();
+        Ok(TemplatePreview { text: text.unwrap_or_default(), body })
+    }
+
+    /// A message of each kind about a sample incident.
+    fn sample_messages(&self) -> Vec<IncidentMessage> {
+        let now = self.clock().now();
+        let kinds = [MessageKind::Opened, MessageKind::Updated, MessageKind::Closed, MessageKind::Test];
+        kinds.into_iter().map(|kind| sample_message(kind, now)).collect()
     }
 
     fn test_message(&self, actor: &Actor) -> IncidentMessage {
@@ -169,6 +252,7 @@ fn to_public(row: ChannelRow) -> Channel {
         kind: row.kind,
         has_secret: row.secret.is_some(),
         email: row.email,
+        template: row.template,
         created_by: row.created_by,
         created_at: row.created_at,
         failures: row.failures,

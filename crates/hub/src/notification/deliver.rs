@@ -85,11 +85,11 @@ impl Hub {
         let mut tx = self.write().await?;
         let mut is_usable = true;
         match sent {
-            Ok(()) => {
+            Ok(note) => {
                 // The channel first: a deletion locks it, then the messages that it deletes.
                 store::channel::record_success(&mut tx, channel.project, name, now).await?;
                 // Also if the claim is lost: the receiver has it, and drops a second one with the same id.
-                store::delivery::record_success(&mut tx, claim, now).await?;
+                store::delivery::record_success(&mut tx, claim, note, now).await?;
             }
             Err(failure) if failure.is_about_message => {
                 let retry_at = now.plus_millis(retry_pause_millis(claimed.attempts));

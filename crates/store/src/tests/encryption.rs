@@ -360,7 +360,10 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "audit_entry.previous",
         ],
     ),
-    ("the mail server and the addresses of a channel; its password is encrypted", &["channel.email"]),
+    (
+        "the mail server, the addresses and the text of a channel; its password is encrypted",
+        &["channel.email", "channel.template", "delivery.note"],
+    ),
     ("settings: the hash of the setup token, the mode of encryption", &["setting.value"]),
     ("keys that are encrypted by the wrapping key", &["data_key.wrapped", "encryption_pass.position"]),
     ("names of groups and charts, ids of commits", &["spec_reference.detail"]),

@@ -40,6 +40,7 @@ pub(super) async fn insert_channel(store: &Store, name: &str) {
         target: "https://a.test/".to_owned(),
         secret: Some("s3cret".to_owned()),
         email: Some(EmailSettings { host: "mail.test".to_owned(), ..EmailSettings::default() }),
+        template: Some("{{ title }}".to_owned()),
         created_by: "ana".to_owned(),
         created_at: at(0),
         failures: 0,
@@ -127,7 +128,9 @@ async fn p27_messages_are_claimed_once_and_in_the_order_of_their_incident() {
                 .await
                 .unwrap()
         );
-        assert!(delivery::record_success(&mut tx, (again[0].id, again[0].epoch), at(81)).await.unwrap());
+        assert!(
+            delivery::record_success(&mut tx, (again[0].id, again[0].epoch), None, at(81)).await.unwrap()
+        );
         tx.commit().await.unwrap();
         let closed = claim(&store, at(82)).await;
         assert_eq!(closed[0].message.kind, MessageKind::Closed);

@@ -8,6 +8,9 @@ use super::{ChannelKind, IncidentMessage, MessageKind};
 use crate::kubernetes::id::DeliveryId;
 use crate::model::incident::IncidentKind;
 
+/// Longest summary that PagerDuty accepts, in characters.
+const MAX_SUMMARY_CHARS: usize = 1_000;
+
 /// A body to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessagePayload {
@@ -36,6 +39,27 @@ pub fn build_payload(
     };
     let path = if kind == ChannelKind::Alertmanager { "/api/v2/alerts" } else { "" };
     MessagePayload { content_type, body, path }
+}
+
+impl MessagePayload {
+    /// The same with the text of a template, where the receivers of this kind show it. An e-mail is made of its text as a whole.
+    #[must_use]
+    pub fn with_text(mut self, kind: ChannelKind, text: &str) -> Self {
+        let body = &mut self.body;
+        match kind {
+            ChannelKind::Webhook => body["data"]["text"] = json!(text),
+            ChannelKind::Slack | ChannelKind::Email => body["text"] = json!(text),
+            ChannelKind::Teams => {
+                let block = json!({"type": "TextBlock", "text": text, "wrap": true});
+                body["attachments"][0]["content"]["body"] = json!([block]);
+            }
+            ChannelKind::Alertmanager => body[0]["annotations"]["description"] = json!(text),
+            ChannelKind::Pagerduty => {
+                body["payload"]["summary"] = json!(text.chars().take(MAX_SUMMARY_CHARS).collect::<String>());
+            }
+        }
+        self
+    }
 }
 
 /// CloudEvents 1.0 in structured mode.
@@ -141,7 +165,7 @@ fn pagerduty_event(message: &IncidentMessage, link: &str, key: &str) -> Value {
         "client": "Flotilla",
         "links": links,
         "payload": {
-            "summary": title(message).chars().take(1_000).collect::<String>(),
+            "summary": title(message).chars().take(MAX_SUMMARY_CHARS).collect::<String>(),
             "source": incident.workload,
             "severity": pagerduty_severity(message),
             "timestamp": incident.since.to_string(),

@@ -240,3 +240,39 @@ fn e12_an_e_mail_says_the_same_as_text_and_as_html_without_markup_or_lines_of_th
     let own = build_email_of_text(&opened, "a < b\nc", "");
     assert!(own.html.contains("a &lt; b\nc") && own.text == "a < b\nc\n", "{own:?}");
 }
+
+#[test]
+fn a_text_of_a_template_is_where_the_receiver_shows_it_and_a_string_in_json() {
+    let text = "line \"1\"\n{\\";
+    let id = DeliveryId::from_parts(1, 7);
+    let opened = message(MessageKind::Opened);
+    for (kind, pointer) in [
+        (ChannelKind::Webhook, "/data/text"),
+        (ChannelKind::Slack, "/text"),
+        (ChannelKind::Teams, "/attachments/0/content/body/0/text"),
+        (ChannelKind::Alertmanager, "/0/annotations/description"),
+        (ChannelKind::Pagerduty, "/payload/summary"),
+    ] {
+        let payload = build_payload(kind, id, &opened, ("", "key")).with_text(kind, text);
+        let sent = serde_json::to_string(&payload.body).unwrap();
+        let read: serde_json::Value = serde_json::from_str(&sent).unwrap();
+        assert_eq!(read.pointer(pointer), Some(&json!(text)), "{kind:?}: {sent}");
+    }
+}
+
+#[test]
+fn the_lists_of_a_template_are_bounded_and_count_the_rest() {
+    let mut many = message(MessageKind::Opened);
+    many.incident.clusters = (0..1_000).map(|n| format!("c-{n}")).collect();
+    let values = TemplateValues::of_message(&many, "https://f.test/");
+    assert_eq!(values.lists[0].len(), MAX_TEMPLATE_ITEMS + 1);
+    assert_eq!(values.lists[0].last().unwrap(), "… 900 more");
+    let of =
+        |name: &str| TEMPLATE_TEXTS.iter().position(|one| *one == name).map(|at| values.texts[at].as_str());
+    assert_eq!((of("cluster_count"), of("reason")), (Some("1000"), Some("ImagePullFailed")));
+    assert_eq!((of("event"), of("link")), (Some("opened"), Some("https://f.test/")));
+    assert_eq!(
+        (of("closed_at"), of("change").map(|text| text.contains("Revision 2"))),
+        (Some(""), Some(true))
+    );
+}

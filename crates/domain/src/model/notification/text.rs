@@ -33,8 +33,8 @@ pub(super) fn facts(incident: &IncidentSummary) -> Vec<(&'static str, String)> {
     all.into_iter().filter(|(_, text)| !text.is_empty()).collect()
 }
 
-/// `mrkdwn` has three characters with a meaning, which mark links and mentions.
-pub(super) fn escape_slack(text: &str) -> String {
+/// Text for `mrkdwn`, which has three characters with a meaning: they mark links and mentions.
+pub fn escape_slack(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
