@@ -268,6 +268,8 @@ async fn change_users(walk: &mut RepeatedChanges<'_>) {
 async fn change_notifications(walk: &mut RepeatedChanges<'_>) {
     let channel = json!({"name": "ops", "kind": "webhook", "url": "https://ops.example.com/hook"});
     walk.repeat("createChannel", Method::POST, "/api/v1/channels", &channel).await;
+    let template = json!({"template": "{{ title }}"});
+    walk.repeat("setChannelTemplate", Method::PUT, "/api/v1/channels/ops/template", &template).await;
     let new = json!({"channel": "ops", "project": "default"});
     let subscription = walk.repeat("createSubscription", Method::POST, "/api/v1/subscriptions", &new).await;
     let path = format!("/api/v1/subscriptions/{}", subscription["id"].as_str().unwrap());
