@@ -12,6 +12,7 @@ use crate::shortcuts::ShortcutSwitch;
 use crate::theme::ThemeChoice;
 
 mod channel_create;
+mod channel_template;
 mod notification_list;
 mod notifications;
 mod password;

@@ -53,11 +53,14 @@ fn delivery_table(deliveries: Vec<Delivery>, at: Timestamp) -> impl IntoView {
 
 fn delivery_row(delivery: Delivery, at: Timestamp) -> impl IntoView {
     let attempts = pluralize(delivery.attempts, "attempt");
+    let note = delivery.note;
     let (state, detail) = match (delivery.state, delivery.last_error) {
         (DeliveryState::Delivered, _) => (
             view! { <span class="state state-quiet hue-healthy">{icon("synced")} "Delivered"</span> }
                 .into_any(),
-            delivery.delivered_at.map(|when| view! { <Age since=when at=at suffix=" ago" /> }.into_any()),
+            delivery
+                .delivered_at
+                .map(|when| view! { <Age since=when at=at suffix=" ago" /> " " {note} }.into_any()),
         ),
         (DeliveryState::Pending, None) => (
             view! { <span class="state state-quiet hue-progressing">{icon("pending")} "Waiting"</span> }

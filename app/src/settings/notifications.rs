@@ -6,6 +6,7 @@ use domain::notification::Channel;
 use leptos::prelude::*;
 
 use super::channel_create::{ChannelCreate, channel_form};
+use super::channel_template::{ChannelTemplate, template_forms};
 use super::notification_list::{NotificationList, notifications_read};
 use super::subscriptions::{
     SubscriptionCreate, SubscriptionDelete, SubscriptionDialog, SubscriptionsSection,
@@ -47,6 +48,7 @@ pub struct NotificationActions {
     create: ServerAction<ChannelCreate>,
     test: ServerAction<ChannelTest>,
     delete: ServerAction<ChannelDelete>,
+    template: ServerAction<ChannelTemplate>,
     subscribe: ServerAction<SubscriptionCreate>,
     unsubscribe: ServerAction<SubscriptionDelete>,
 }
@@ -58,6 +60,7 @@ impl NotificationActions {
             create: ServerAction::new(),
             test: ServerAction::new(),
             delete: ServerAction::new(),
+            template: ServerAction::new(),
             subscribe: ServerAction::new(),
             unsubscribe: ServerAction::new(),
         }
@@ -67,7 +70,7 @@ impl NotificationActions {
 /// The section.
 #[component]
 pub fn NotificationsSection(actions: NotificationActions) -> impl IntoView {
-    let NotificationActions { create, test, delete, subscribe, unsubscribe } = actions;
+    let NotificationActions { create, test, delete, subscribe, unsubscribe, .. } = actions;
     let counts = [
         count_successes(create.value()),
         count_successes(delete.value()),
@@ -94,12 +97,14 @@ pub fn NotificationsSection(actions: NotificationActions) -> impl IntoView {
 fn show_sections(list: NotificationList, actions: NotificationActions) -> AnyView {
     let names: Vec<String> = list.channels.iter().map(|channel| channel.name.clone()).collect();
     let at = list.at;
+    let templates = template_forms(&list.channels, actions.template);
     view! {
         <section class="stack-sm" aria-labelledby="channels">
             <h2 class="section" id="channels">"Channels"</h2>
             {show_channels(list.channels, actions.test, at)}
             {channel_form(actions.create)}
         </section>
+        {templates}
         <SubscriptionsSection subscriptions=list.subscriptions channels=names create=actions.subscribe />
     }
     .into_any()

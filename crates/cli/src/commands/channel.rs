@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use domain::notification::{Channel, ChannelKind, EmailSecurity, EmailSettings, NewChannel};
+use domain::notification::{
+    Channel, ChannelKind, ChannelTemplate, EmailSecurity, EmailSettings, MessageKind, NewChannel,
+    TemplatePreviewRequest,
+};
 
 use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
@@ -37,6 +40,10 @@ pub enum ChannelCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
+    /// Set or remove the template for the texts of a channel's messages
+    Template(TemplateArgs),
+    /// Show what a channel with a template would send about a sample incident
+    Preview(PreviewArgs),
     /// Delete a channel with its subscriptions and the messages that wait for it
     Delete {
         /// Name of the channel
@@ -70,10 +77,50 @@ pub struct CreateChannelArgs {
     /// server, or - for stdin
     #[arg(long, value_name = "FILE|-")]
     secret_file: Option<PathBuf>,
+    /// File with the template for the texts of its messages, or - for stdin
+    #[arg(long, value_name = "FILE|-")]
+    template_file: Option<PathBuf>,
     #[command(flatten)]
     email: EmailArgs,
     #[command(flatten)]
     output: OutputArgs,
+}
+
+/// Set or remove the template for the texts of a channel's messages
+#[derive(Args)]
+pub struct TemplateArgs {
+    /// Name of the channel
+    channel: String,
+    /// File with the template, or - for stdin
+    #[arg(long, value_name = "FILE|-", required_unless_present = "remove")]
+    file: Option<PathBuf>,
+    /// Send the built-in text again
+    #[arg(long, conflicts_with = "file")]
+    remove: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Show what a channel with a template would send about a sample incident
+#[derive(Args)]
+pub struct PreviewArgs {
+    /// The kind of the channel
+    #[arg(long, value_name = "KIND", default_value = "webhook", value_parser = parse_kind)]
+    kind: ChannelKind,
+    /// File with the template, or - for stdin; without it, the built-in text
+    #[arg(long, value_name = "FILE|-")]
+    file: Option<PathBuf>,
+    /// What the message is about: opened, updated, closed or test
+    #[arg(long, value_name = "EVENT", default_value = "opened", value_parser = parse_event)]
+    event: MessageKind,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+fn parse_event(text: &str) -> Result<MessageKind, String> {
+    let kinds = [MessageKind::Opened, MessageKind::Updated, MessageKind::Closed, MessageKind::Test];
+    let found = kinds.into_iter().find(|kind| kind.as_str() == text);
+    found.ok_or_else(|| format!("the events are {}", kinds.map(MessageKind::as_str).join(", ")))
 }
 
 /// The mail server and the addresses of a channel for e-mail.
@@ -147,6 +194,8 @@ impl ChannelCommand {
                     return Ok(ExitStatus::Failed);
                 }
             }
+            Self::Template(template) => template.run(remote, out).await?,
+            Self::Preview(preview) => preview.run(remote, out).await?,
             Self::Delete { channel, confirm } => {
                 if !confirm.is_given() {
                     confirm.confirm(&describe_deletion(remote, &channel).await?)?;
@@ -181,8 +230,9 @@ impl CreateChannelArgs {
             None => self.url,
         };
         let secret = self.secret_file.as_deref().map(read_secret).transpose()?;
+        let template = self.template_file.as_deref().map(read_secret).transpose()?;
         let email = self.email.into_settings();
-        let new = NewChannel { name: self.name, kind: self.kind, url, secret, email };
+        let new = NewChannel { name: self.name, kind: self.kind, url, secret, email, template };
         let channel = remote.client.create_channel(&new).await?;
         if self.output.format.is_machine() {
             return out.print_value(&channel, self.output.format);
@@ -190,6 +240,31 @@ impl CreateChannelArgs {
         out.print_line(&format!("channel/{} created", channel.name))?;
         out.print_note(&format!("Test it: flotilla channel test {}", channel.name));
         Ok(())
+    }
+}
+
+impl TemplateArgs {
+    async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
+        let template = self.file.as_deref().map(read_secret).transpose()?.unwrap_or_default();
+        let change = ChannelTemplate { template };
+        let channel = remote.client.set_channel_template(&self.channel, &change).await?;
+        if self.output.format.is_machine() {
+            return out.print_value(&channel, self.output.format);
+        }
+        let verb = if self.remove { "removed" } else { "set" };
+        out.print_line(&format!("channel/{} template {verb}", channel.name))
+    }
+}
+
+impl PreviewArgs {
+    async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
+        let template = self.file.as_deref().map(read_secret).transpose()?.unwrap_or_default();
+        let request = TemplatePreviewRequest { kind: self.kind, template, event: Some(self.event) };
+        let preview = remote.client.preview_template(&request).await?;
+        if self.output.format.is_machine() {
+            return out.print_value(&preview, self.output.format);
+        }
+        out.print_line(if preview.text.is_empty() { &preview.body } else { &preview.text })
     }
 }
 

@@ -181,7 +181,8 @@ fn print_deliveries(details: &IncidentDetails, out: &Printer) -> Result<(), Fail
         let (state, detail) = match delivery.state {
             DeliveryState::Delivered => {
                 let age = delivery.delivered_at.map(|at| clock::format_age(at, now)).unwrap_or_default();
-                ("delivered", format!("{age} ago"))
+                let note = delivery.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+                ("delivered", format!("{age} ago{note}"))
             }
             DeliveryState::Pending => ("pending", delivery.last_error.clone().unwrap_or_default()),
         };

@@ -1,5 +1,7 @@
 //! `flotilla channel`.
 
+use std::fs;
+
 use testkit::{SmtpMode, SmtpServer};
 
 use crate::test_server::TestServer;
@@ -42,4 +44,46 @@ fn e12_a_channel_for_e_mail_is_created_tested_and_named_with_its_mail_server() {
     assert!(no_recipient.stderr.contains("There is no recipient."), "{no_recipient}");
     let unknown = create("bad", &["--smtp-security", "none"]);
     assert!(unknown.exit_code == 2 && unknown.stderr.contains("startTls, tls, plain"), "{unknown}");
+}
+
+#[test]
+fn a_template_of_a_channel_is_previewed_set_and_removed_and_an_invalid_one_is_refused_with_its_line() {
+    let server = TestServer::start_new();
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let valid = write("valid.txt", "{{ workload }} <on> {% for one in clusters %}{{ one }} {% endfor %}\n");
+    let preview = server.run_cli(&["channel", "preview", "--file", &valid]);
+    assert_eq!(
+        (preview.exit_code, &*preview.stdout),
+        (0, "shop-web <on> eu-west-1 eu-west-2 us-east-1 \n"),
+        "{preview}"
+    );
+    let built_in = server.run_cli(&["channel", "preview", "--kind", "email", "--event", "closed"]);
+    assert!(built_in.stdout.contains("Re: [Flotilla] shop-web: ImagePullFailed"), "{built_in}");
+    assert!(built_in.stdout.contains("&lt;not found&gt;"), "{built_in}");
+
+    server.run_cli(&["channel", "create", "ops", "--url", "http://127.0.0.1:9/hook"]);
+    let doubling = write("doubling.txt", "first\n{% set a = cause ~ cause %}{{ a }}");
+    for command in [
+        &["channel", "template", "ops", "--file", &doubling][..],
+        &["channel", "preview", "--file", &doubling],
+        &["channel", "create", "other", "--url", "http://127.0.0.1:9/", "--template-file", &doubling],
+    ] {
+        let refused = server.run_cli(command);
+        assert!(refused.exit_code != 0 && refused.stderr.contains("Line 2 of the template"), "{refused}");
+    }
+    let set = server.run_cli(&["channel", "template", "ops", "--file", &valid]);
+    assert_eq!((set.exit_code, &*set.stdout), (0, "channel/ops template set\n"), "{set}");
+    let shown = server.run_cli_json(&["channel", "get", "ops", "-o", "json"]);
+    assert!(shown[0]["template"].as_str().unwrap().starts_with("{{ workload }}"), "{shown}");
+    let removed = server.run_cli(&["channel", "template", "ops", "--remove"]);
+    assert_eq!((removed.exit_code, &*removed.stdout), (0, "channel/ops template removed\n"), "{removed}");
+    let shown = server.run_cli_json(&["channel", "get", "ops", "-o", "json"]);
+    assert!(shown[0]["template"].is_null(), "{shown}");
+    let neither = server.run_cli(&["channel", "template", "ops"]);
+    assert_eq!(neither.exit_code, 2, "{neither}");
 }

@@ -49,11 +49,7 @@ impl Client {
     }
 
     /// Sets or removes the template of a channel.
-    pub async fn set_channel_template(
-        &self,
-        name: &str,
-        change: &ChannelTemplate,
-    ) -> Result<Channel, Error> {
+    pub async fn set_channel_template(&self, name: &str, change: &ChannelTemplate) -> Result<Channel, Error> {
         self.api_call(Method::PUT, &["channels", name, "template"]).body(change).send_json().await
     }
 

@@ -1,0 +1,116 @@
+//! The template of a channel: previewed with a sample incident, and saved.
+
+use domain::authorization::UserAction;
+use domain::notification::{Channel, TEMPLATE_FILTERS, TEMPLATE_LISTS, TEMPLATE_TEXTS};
+use leptos::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::components::error::action_error;
+use crate::errors::AppResult;
+use crate::permission::Permission;
+
+/// What became of a template.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TemplateOutcome {
+    /// Name of the channel.
+    pub channel: String,
+    /// Whether it was saved; otherwise it was previewed only.
+    pub is_saved: bool,
+    /// What the channel would send about a sample incident.
+    pub preview: String,
+}
+
+/// Previews the template of a channel, and saves it if `step` is `save`. An empty one is the built-in text.
+#[server(prefix = "/api/fn", endpoint = "channel_template")]
+pub async fn channel_template(name: String, template: String, step: String) -> AppResult<TemplateOutcome> {
+    use crate::host;
+    use domain::notification::TemplatePreviewRequest;
+    let (hub, actor) = (host::hub()?, host::actor()?);
+    let channel = host::into_app_result(hub.get_channel(&name).await)?;
+    // Forms send line ends as two characters.
+    let template = template.replace("\r\n", "\n");
+    let request = TemplatePreviewRequest { kind: channel.kind, template: template.clone(), event: None };
+    let preview = host::into_app_result(hub.preview_template(&request))?;
+    let is_saved = step == "save";
+    if is_saved {
+        let change = domain::notification::ChannelTemplate { template };
+        host::into_app_result(hub.set_channel_template(&actor, &name, change).await)?;
+    }
+    let preview = if preview.text.is_empty() { preview.body } else { preview.text };
+    Ok(TemplateOutcome { channel: name, is_saved, preview })
+}
+
+/// The forms, one for each channel, closed until they are opened.
+pub fn template_forms(channels: &[Channel], action: ServerAction<ChannelTemplate>) -> AnyView {
+    if channels.is_empty() {
+        return ().into_any();
+    }
+    let forms: Vec<AnyView> = channels.iter().map(|channel| template_form(channel, action)).collect();
+    view! {
+        <section class="stack-sm" aria-labelledby="templates">
+            <h2 class="section" id="templates">"Templates"</h2>
+            <p class="text-2">
+                "A channel without a template sends the built-in text. One that fails when a message is sent is replaced by it, and the incident says so."
+            </p>
+            {action_error(action.value())}
+            {forms}
+        </section>
+    }
+    .into_any()
+}
+
+fn template_form(channel: &Channel, action: ServerAction<ChannelTemplate>) -> AnyView {
+    let name = channel.name.clone();
+    let (id, help_id) = (format!("template-{name}"), format!("template-{name}-help"));
+    let (label_for, described_by) = (id.clone(), help_id.clone());
+    let (summary, label) = (format!("Template of {name}"), format!("Text of the messages to {name}"));
+    let template = channel.template.clone().unwrap_or_default();
+    let shown_for = name.clone();
+    let outcome = move || {
+        let outcome = action.value().get().and_then(Result::ok)?;
+        (outcome.channel == shown_for).then(|| show_outcome(outcome))
+    };
+    let help = format!(
+        "Variables: {}. Lists: {}. Filters: {}. Example: {{% for one in clusters %}}{{{{ one }}}} {{% endfor %}}",
+        TEMPLATE_TEXTS.join(", "),
+        TEMPLATE_LISTS.join(", "),
+        TEMPLATE_FILTERS.join(", ")
+    );
+    view! {
+        <details class="fold">
+            <summary>{summary}</summary>
+            <ActionForm action=action attr:class="stack-md pt-3 max-w-180" attr:data-guarded="">
+                <Permission action=UserAction::ManageChannels>
+                    <input type="hidden" name="name" value=name />
+                    <div class="field">
+                        <label class="field-label" for=label_for>{label}</label>
+                        <textarea class="textarea input-mono min-h-24" id=id name="template" rows="6" maxlength="8192" spellcheck="false" aria-describedby=described_by>
+                            {template}
+                        </textarea>
+                        <p class="field-help" id=help_id>{help}</p>
+                    </div>
+                    {outcome}
+                    <div class="flex gap-2">
+                        <button class="btn btn-primary" type="submit" name="step" value="save">"Save template"</button>
+                        <button class="btn" type="submit" name="step" value="preview">"Preview"</button>
+                    </div>
+                </Permission>
+            </ActionForm>
+        </details>
+    }
+    .into_any()
+}
+
+fn show_outcome(outcome: TemplateOutcome) -> impl IntoView {
+    let text = if outcome.is_saved {
+        "The template was saved. A message about a sample incident:"
+    } else {
+        "A message about a sample incident; nothing was saved:"
+    };
+    view! {
+        <div role="status" class="stack-sm">
+            <p>{text}</p>
+            <pre class="raw max-h-96 overflow-auto" tabindex="0" role="region" aria-label="Sample message">{outcome.preview}</pre>
+        </div>
+    }
+}
