@@ -6,6 +6,7 @@ use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::components::error::action_error;
+use crate::components::textarea_html;
 use crate::errors::AppResult;
 use crate::permission::Permission;
 
@@ -61,10 +62,11 @@ pub fn template_forms(channels: &[Channel], action: ServerAction<ChannelTemplate
 
 fn template_form(channel: &Channel, action: ServerAction<ChannelTemplate>) -> AnyView {
     let name = channel.name.clone();
-    let (id, help_id) = (format!("template-{name}"), format!("template-{name}-help"));
+    let (id, help_id) = (format!("template-text-{name}"), format!("template-help-{name}"));
     let (label_for, described_by) = (id.clone(), help_id.clone());
     let (summary, label) = (format!("Template of {name}"), format!("Text of the messages to {name}"));
     let template = channel.template.clone().unwrap_or_default();
+    let begin = textarea_html(&template);
     let shown_for = name.clone();
     let outcome = move || {
         let outcome = action.value().get().and_then(Result::ok)?;
@@ -84,9 +86,7 @@ fn template_form(channel: &Channel, action: ServerAction<ChannelTemplate>) -> An
                     <input type="hidden" name="name" value=name />
                     <div class="field">
                         <label class="field-label" for=label_for>{label}</label>
-                        <textarea class="textarea input-mono min-h-24" id=id name="template" rows="6" maxlength="8192" spellcheck="false" aria-describedby=described_by>
-                            {template}
-                        </textarea>
+                        <textarea class="textarea input-mono min-h-24" id=id name="template" rows="6" maxlength="8192" spellcheck="false" inner_html=begin aria-describedby=described_by></textarea>
                         <p class="field-help" id=help_id>{help}</p>
                     </div>
                     {outcome}
