@@ -110,13 +110,13 @@ test("a channel for e-mail is created and tested, and its template is refused wi
   await open(page, "/settings?tab=notifications");
   await page.locator("summary", { hasText: "Create channel" }).click();
   await page.getByLabel("Name", { exact: true }).fill("letters");
-  await page.getByLabel("Kind").selectOption("E-mail");
+  await page.getByLabel("Kind", { exact: true }).selectOption("E-mail");
   await page.locator("summary", { hasText: "Mail server, for e-mail" }).click();
   await page.getByLabel("Mail server", { exact: true }).fill("127.0.0.1");
   await page.getByLabel("Protection").selectOption("None (port 25, private addresses only)");
   await page.getByLabel("Port", { exact: true }).fill(String(mail.port));
-  await page.getByLabel("Sender").fill("flotilla@example.com");
-  await page.getByLabel("Recipients").fill("ops@example.com, ben@example.com");
+  await page.getByLabel("Sender", { exact: true }).fill("flotilla@example.com");
+  await page.getByLabel("Recipients", { exact: true }).fill("ops@example.com, ben@example.com");
   await page.getByRole("button", { name: "Create channel" }).click();
   await expect(row(page, "letters")).toContainText(`smtp://127.0.0.1:${mail.port}`);
   await expect(row(page, "letters")).toContainText("to ops@example.com, ben@example.com");
@@ -140,7 +140,7 @@ test("a channel for e-mail is created and tested, and its template is refused wi
   await page.getByRole("button", { name: "Save template" }).click();
   await expect(page.getByText("The template was saved.")).toBeVisible();
   await open(page, "/settings?tab=notifications");
-  await expect(page.getByLabel("Text of the messages to letters")).toHaveValue(/^{{ workload }} /);
+  await expect(page.getByLabel("Text of the messages to letters")).toHaveValue(/^\{\{ workload \}\} /);
 
   await row(page, "letters").getByRole("link", { name: "Delete… letters" }).click();
   await page.getByRole("button", { name: "Delete channel" }).click();

@@ -39,8 +39,8 @@ export class MailServer {
     let pending = "";
     let message: string[] | undefined;
     socket.setEncoding("utf8");
-    socket.on("data", (part: string) => {
-      const lines = (pending + part).split("\r\n");
+    socket.on("data", (part) => {
+      const lines = (pending + part.toString()).split("\r\n");
       pending = lines.pop() ?? "";
       for (const line of lines) {
         if (message && line !== ".") {

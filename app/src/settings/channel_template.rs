@@ -46,32 +46,40 @@ pub fn template_forms(channels: &[Channel], action: ServerAction<ChannelTemplate
     if channels.is_empty() {
         return ().into_any();
     }
-    let forms: Vec<AnyView> = channels.iter().map(|channel| template_form(channel, action)).collect();
+    // The channel whose form was submitted last: its error belongs into its form.
+    let submitted = RwSignal::new(String::new());
+    let forms: Vec<AnyView> =
+        channels.iter().map(|channel| template_form(channel, action, submitted)).collect();
     view! {
         <section class="stack-sm" aria-labelledby="templates">
             <h2 class="section" id="templates">"Templates"</h2>
             <p class="text-2">
                 "A channel without a template sends the built-in text. One that fails when a message is sent is replaced by it, and the incident says so."
             </p>
-            {action_error(action.value())}
+            {move || submitted.read().is_empty().then(|| action_error(action.value()))}
             {forms}
         </section>
     }
     .into_any()
 }
 
-fn template_form(channel: &Channel, action: ServerAction<ChannelTemplate>) -> AnyView {
+fn template_form(
+    channel: &Channel,
+    action: ServerAction<ChannelTemplate>,
+    submitted: RwSignal<String>,
+) -> AnyView {
     let name = channel.name.clone();
     let (id, help_id) = (format!("template-text-{name}"), format!("template-help-{name}"));
     let (label_for, described_by) = (id.clone(), help_id.clone());
     let (summary, label) = (format!("Template of {name}"), format!("Text of the messages to {name}"));
     let template = channel.template.clone().unwrap_or_default();
     let begin = textarea_html(&template);
-    let shown_for = name.clone();
+    let (shown_for, failed_for, noted) = (name.clone(), name.clone(), name.clone());
     let outcome = move || {
-        let outcome = action.value().get().and_then(Result::ok)?;
-        (outcome.channel == shown_for).then(|| show_outcome(outcome))
+        let outcome = action.value().get().and_then(Result::ok);
+        outcome.filter(|outcome| outcome.channel == shown_for).map(show_outcome)
     };
+    let failure = move || (*submitted.read() == failed_for).then(|| action_error(action.value()));
     let help = format!(
         "Variables: {}. Lists: {}. Filters: {}. Example: {{% for one in clusters %}}{{{{ one }}}} {{% endfor %}}",
         TEMPLATE_TEXTS.join(", "),
@@ -79,10 +87,11 @@ fn template_form(channel: &Channel, action: ServerAction<ChannelTemplate>) -> An
         TEMPLATE_FILTERS.join(", ")
     );
     view! {
-        <details class="fold">
+        <details class="fold" on:submit:capture=move |_| submitted.set(noted.clone())>
             <summary>{summary}</summary>
             <ActionForm action=action attr:class="stack-md pt-3 max-w-180" attr:data-guarded="">
                 <Permission action=UserAction::ManageChannels>
+                    {failure}
                     <input type="hidden" name="name" value=name />
                     <div class="field">
                         <label class="field-label" for=label_for>{label}</label>

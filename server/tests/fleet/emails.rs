@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode};
+use domain::IncidentId;
 use domain::incident::IncidentState;
 use domain::notification::{
     ChannelKind, EmailSecurity, EmailSettings, IncidentDetails, NewChannel, NewSubscription,
@@ -77,9 +78,14 @@ async fn subscribe_both(fleet: &TestFleet, mail: &SmtpServer, url: String) {
     }
 }
 
-/// Checks that the messages are one conversation, which is opened and closed once.
-fn check_conversation(emails: &[ReceivedEmail]) {
-    let first = emails[0].header("Message-ID").unwrap();
+/// Checks that the messages about an incident are one conversation, which is opened and closed once.
+fn check_conversation(all: &[ReceivedEmail], incident: IncidentId) {
+    let first = format!("<{incident}.mail@example.com>");
+    let is_about = |email: &&ReceivedEmail| {
+        [email.header("Message-ID"), email.header("In-Reply-To")].contains(&Some(first.clone()))
+    };
+    let emails: Vec<ReceivedEmail> = all.iter().filter(is_about).cloned().collect();
+    assert_eq!(emails[0].header("Message-ID").as_ref(), Some(&first));
     assert_eq!(emails[0].header("In-Reply-To"), None);
     assert!(emails[0].data.contains("web fails on"), "{}", emails[0].data);
     for later in &emails[1..] {
@@ -127,15 +133,20 @@ async fn s0_13_e12_p27_receivers_that_are_down_for_an_hour_get_each_step_of_an_i
         is_down.store(false, SeqCst);
         // The longest pause of a channel is an hour.
         pass_an_hour(&fleet).await;
-        let told = fleet.wait_for_incident(IncidentState::Open, all_delivered).await;
-        assert_eq!(told.incident.id, open.incident.id);
+        let is_told =
+            |details: &IncidentDetails| details.incident.id == open.incident.id && all_delivered(details);
+        fleet.wait_for_incident(IncidentState::Open, is_told).await;
         for cluster in &fleet.clusters {
             cluster.faults().restore_image("docker.io/library/nginx:1.29.3");
         }
-        fleet.wait_for_incident(IncidentState::Closed, all_delivered).await;
+        let id = open.incident.id;
+        let is_over = |details: &IncidentDetails| details.incident.id == id && all_delivered(details);
+        fleet.wait_for_incident(IncidentState::Closed, is_over).await;
 
-        check_conversation(&mail.emails());
+        check_conversation(&mail.emails(), id);
+        let source = format!("/flotilla/incidents/{id}");
         let events: Vec<Value> = received.lock().iter().map(|(_, event)| event.clone()).collect();
+        let events: Vec<Value> = events.into_iter().filter(|event| event["source"] == source).collect();
         let count = |kind: &str| {
             events.iter().filter(|event| event["type"] == format!("dev.flotilla.incident.{kind}")).count()
         };
