@@ -23,8 +23,9 @@ pub use email::{
 };
 pub use payload::{MessagePayload, build_payload};
 pub use template::{
-    ChannelTemplate, MAX_TEMPLATE_BYTES, MAX_TEMPLATE_ITEMS, MAX_TEMPLATE_TEXT_BYTES, TEMPLATE_FILTERS,
-    TEMPLATE_LISTS, TEMPLATE_TEXTS, TemplatePreview, TemplatePreviewRequest, TemplateValues, sample_message,
+    ChannelTemplate, MAX_TEMPLATE_BYTES, MAX_TEMPLATE_ITEMS, MAX_TEMPLATE_TEXT_BYTES, MessageValues,
+    TEMPLATE_FILTERS, TEMPLATE_LISTS, TEMPLATE_TEXTS, TemplatePreview, TemplatePreviewRequest,
+    sample_message,
 };
 pub use text::escape_slack;
 

@@ -7,8 +7,8 @@ mod tests;
 use domain::Finding;
 use domain::finding::SourceLocation;
 use domain::notification::{
-    ChannelKind, IncidentMessage, MAX_TEMPLATE_BYTES, MAX_TEMPLATE_TEXT_BYTES, TEMPLATE_LISTS,
-    TEMPLATE_TEXTS, TemplateValues, escape_slack,
+    ChannelKind, IncidentMessage, MAX_TEMPLATE_BYTES, MAX_TEMPLATE_TEXT_BYTES, MessageValues, TEMPLATE_LISTS,
+    TEMPLATE_TEXTS, escape_slack,
 };
 use minijinja::value::Value;
 use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
@@ -56,7 +56,7 @@ pub(super) fn render_template(
     check_grammar(text)?;
     let environment = create_environment(kind);
     let template = environment.template_from_str(text).map_err(|error| to_fault(&error))?;
-    let values = TemplateValues::of_message(message, link);
+    let values = MessageValues::of_message(message, link);
     let texts = TEMPLATE_TEXTS.into_iter().zip(values.texts.into_iter().map(Value::from));
     let lists = values.lists.into_iter().map(|items| items.into_iter().collect::<Value>());
     let context = Value::from_pairs(texts.chain(TEMPLATE_LISTS.into_iter().zip(lists)));

@@ -40,14 +40,14 @@ pub const TEMPLATE_FILTERS: [&str; 4] = ["upper", "lower", "trim", "length"];
 
 /// The values of the variables for one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TemplateValues {
+pub struct MessageValues {
     /// In the order of [`TEMPLATE_TEXTS`].
     pub texts: [String; 16],
     /// In the order of [`TEMPLATE_LISTS`], each with at most [`MAX_TEMPLATE_ITEMS`] items and one that counts the rest.
     pub lists: [Vec<String>; 2],
 }
 
-impl TemplateValues {
+impl MessageValues {
     /// Those of a message. `link` is the address of the incident in the console, empty if that is not known.
     pub fn of_message(message: &IncidentMessage, link: &str) -> Self {
         let incident = &message.incident;

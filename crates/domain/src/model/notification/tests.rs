@@ -264,7 +264,7 @@ fn a_text_of_a_template_is_where_the_receiver_shows_it_and_a_string_in_json() {
 fn the_lists_of_a_template_are_bounded_and_count_the_rest() {
     let mut many = message(MessageKind::Opened);
     many.incident.clusters = (0..1_000).map(|n| format!("c-{n}")).collect();
-    let values = TemplateValues::of_message(&many, "https://f.test/");
+    let values = MessageValues::of_message(&many, "https://f.test/");
     assert_eq!(values.lists[0].len(), MAX_TEMPLATE_ITEMS + 1);
     assert_eq!(values.lists[0].last().unwrap(), "… 900 more");
     let of =

@@ -38,7 +38,7 @@ use TemplateToken::{Comparison, Dot, Literal, Name, Pipe};
 /// # Errors
 /// It contains something else than what is allowed: the first such place.
 pub(super) fn check_grammar(text: &str) -> Result<(), TemplateFault> {
-    let mut reader = TemplateReader { open: Vec::new() };
+    let mut reader = GrammarReader { open: Vec::new() };
     let (mut rest, mut line) = (text, 1);
     while let Some(at) = rest.find('{') {
         let (before, tail) = rest.split_at(at);
@@ -95,11 +95,11 @@ impl TemplateBlock<'_> {
 }
 
 /// The open blocks, each with its line.
-struct TemplateReader<'t> {
+struct GrammarReader<'t> {
     open: Vec<(usize, TemplateBlock<'t>)>,
 }
 
-impl<'t> TemplateReader<'t> {
+impl<'t> GrammarReader<'t> {
     /// Reads `{{ variable | filter }}`.
     fn read_output(&self, inner: &'t str) -> Result<(), String> {
         let tokens = read_tokens(inner)?;
