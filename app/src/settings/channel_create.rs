@@ -79,6 +79,7 @@ pub async fn channel_create(form: ChannelForm) -> AppResult<Channel> {
         url: form.url.trim().to_owned(),
         email: form.email()?,
         secret: Some(form.secret).filter(|secret| !secret.is_empty()),
+        template: None,
     };
     host::into_app_result(hub.create_channel(&actor, new).await)
 }
