@@ -101,7 +101,7 @@ fn template_form(
                     {outcome}
                     <div class="flex gap-2">
                         <button class="btn btn-primary" type="submit" name="step" value="save">"Save template"</button>
-                        <button class="btn" type="submit" name="step" value="preview">"Preview"</button>
+                        <button class="btn" type="submit" name="step" value="preview" data-keeps-input="">"Preview"</button>
                     </div>
                 </Permission>
             </ActionForm>
