@@ -117,7 +117,7 @@ mod tests {
         serde_json::from_value(serde_json::json!({
             "id": domain::IncidentId::from_parts(1, 1).to_string(), "workload": "shop", "kind": "drift",
             "state": "open", "clusters": ["eu-1", "eu-2"], "cause": "Replicas were changed by kubectl-edit.",
-            "reason": "Drifted", "since": since.clone(), "openedAt": since, "acknowledgedBy": acknowledged_by,
+            "reason": "Drifted", "since": since, "openedAt": since, "acknowledgedBy": acknowledged_by,
         }))
         .unwrap()
     }

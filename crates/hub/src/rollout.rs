@@ -78,8 +78,9 @@ impl Hub {
         Ok(rollout)
     }
 
-    /// Requests a sync of the clusters that fail in the rollout of the published revision: their agents try again now. The rollout
-    /// stays in its state. No operation begins, which would end that of the publish and record its outcome.
+    /// Requests a sync of the clusters that fail in the rollout of the published revision: their agents try again now, and what could
+    /// not be rendered is rendered again. The rollout stays in its state. No operation begins, which would end that of the publish and
+    /// record its outcome.
     async fn retry_rollout(&self, actor: &Actor, name: &str) -> Result<Rollout, Error> {
         actor.authorize(UserAction::ControlRollout)?;
         let mut tx = self.write_as(actor, UserAction::ControlRollout).await?;
@@ -90,17 +91,24 @@ impl Hub {
         };
         let rollout = found.ok_or_else(|| no_rollout(name))?;
         rollout.check_action(RolloutAction::Retry)?;
-        let mut retried = Vec::new();
-        for mut release in store::release::list_all_by_workload(&mut tx, workload.id).await? {
-            if is_failing(&release, &rollout) {
-                release.request_sync();
-                store::release::update(&mut tx, &release).await?;
-                retried.push(release.cluster());
-            }
-        }
-        if retried.is_empty() {
+        let releases = store::release::list_all_by_workload(&mut tx, workload.id).await?;
+        let failing: Vec<Release> =
+            releases.into_iter().filter(|release| is_failing(release, &rollout)).collect();
+        if failing.is_empty() {
             let why = format!("This rollout can't be retried: no cluster of {name} is failing any more.");
             return Err(ActionUnavailable(why).into());
+        }
+        // What is not rendered is nothing that an agent could try again.
+        let (rendered, unrendered): (Vec<Release>, Vec<Release>) =
+            failing.into_iter().partition(|release| release.desired().is_some());
+        if !unrendered.is_empty() {
+            store::queue::PLACER.mark_requested(&mut tx, workload.id, self.clock().now()).await?;
+        }
+        let mut retried = Vec::new();
+        for mut release in rendered {
+            release.request_sync();
+            store::release::update(&mut tx, &release).await?;
+            retried.push(release.cluster());
         }
         let state = rollout.state.clone();
         let change = RolloutEvent::ActionTaken {
@@ -112,7 +120,11 @@ impl Hub {
         let detail = EventDetail::Rollout { revision: rollout.revision, change };
         let subject = EventSubject::workload(workload.id, name);
         let event = NewEvent::from_detail(detail, &actor.name, subject, self.clock().now());
-        let effects = CommitEffects { changed_clusters: retried, ..CommitEffects::with_event(event) };
+        let effects = CommitEffects {
+            changed_clusters: retried,
+            wake_placer: !unrendered.is_empty(),
+            ..CommitEffects::with_event(event)
+        };
         self.commit(tx, effects.with_response(actor, 200, &rollout)).await?;
         Ok(rollout)
     }
@@ -131,11 +143,41 @@ fn no_rollout(name: &str) -> ActionUnavailable {
     ActionUnavailable(format!("{name} has no rollout: its published revision has no waves."))
 }
 
-/// Whether a cluster that the rollout admitted fails with its revision, and reports so.
+/// Whether a cluster that the rollout admitted fails with its revision, and reports so. One that waits for a workload that its own
+/// depends on has the state of the revision that runs.
 fn is_failing(release: &Release, rollout: &Rollout) -> bool {
     let revision = Some(rollout.revision);
+    let is_of_revision = release.desired().is_none() || release.released_revision() == revision;
     release.wave().is_some()
         && release.gate() == Gate::Open
-        && (release.revision(), release.released_revision()) == (revision, revision)
+        && release.revision() == revision
+        && is_of_revision
         && release.state().is_failing()
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::cluster::Connectivity;
+    use domain::release::stage::StageReason;
+    use domain::release::{Reason, RenderOutcome};
+    use domain::rollout::RolloutStrategy;
+    use domain::workload::Policies;
+    use domain::{ClusterId, ReleaseId, Timestamp};
+
+    use super::*;
+
+    #[test]
+    fn a_cluster_whose_revision_can_not_be_rendered_is_retried() {
+        let (at, workload) = (Timestamp::from_millis(0), WorkloadId::from_parts(1, 1));
+        let rollout = Rollout::new(workload, (Some(1), 2), RolloutStrategy::default(), at);
+        let mut release =
+            Release::new(ReleaseId::from_parts(1, 1), workload, ClusterId::from_parts(1, 1), at);
+        release.set_connectivity(Connectivity::Online, at);
+        release.set_wave(Some(0));
+        let failed = RenderOutcome::Failed(StageReason::new(Reason::RenderFailed, "a value is missing"));
+        release.set_desired_revision(1, failed.clone(), Policies::default(), at);
+        assert!(!is_failing(&release, &rollout), "it fails with another revision");
+        release.set_desired_revision(2, failed, Policies::default(), at);
+        assert!(is_failing(&release, &rollout));
+    }
 }

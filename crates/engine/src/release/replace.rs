@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::finalizers::describe_finalizers;
 use super::object_action::ObjectInput;
 use super::reconciliation::Reconciliation;
+use super::refused_change::explain_rejection;
 use crate::api::{ApiClient, ApplyResponse, ServedKind};
 use crate::error::Error;
 use crate::observe::LiveObject;
@@ -23,7 +24,7 @@ pub(super) struct ReplaceInput<'a> {
 }
 
 /// Deletes a job of this release if its apply was rejected only because of immutable fields; the next pass creates it. Otherwise
-/// the error names all of them.
+/// the error names all of them. What is refused for another reason is explained.
 ///
 /// A crash after the deletion is harmless: the record has the hash of the old content, so the job is created.
 pub(super) async fn replace_if_immutable(
@@ -32,7 +33,10 @@ pub(super) async fn replace_if_immutable(
     replaced: ReplaceInput<'_>,
     result: Result<ApplyResponse, Error>,
 ) -> Result<ApplyResponse, Error> {
-    let Err(error @ Error::ImmutableField { .. }) = result else { return result };
+    let error = match result {
+        Err(error @ (Error::ImmutableField { .. } | Error::Invalid(_))) => error,
+        result => return result,
+    };
     let ReplaceInput { resource, input, uid } = replaced;
     let object = &input.desired.object;
     let path = resource.object_path(&object.namespace, &object.name);
@@ -40,6 +44,9 @@ pub(super) async fn replace_if_immutable(
         Ok(live) => live,
         Err(_) => return Err(error),
     };
+    if matches!(error, Error::Invalid(_)) {
+        return Err(explain_rejection(api, resource, input.desired, error).await);
+    }
     let found = LiveObject::from_value(&live);
     let is_owned = found.is_applied_by(pass.release(), uid);
     if !is_owned || !can_replace(pass.policies.changed_jobs, object, &error) {

@@ -16,6 +16,7 @@ mod desired_state;
 mod draft_changes;
 mod drift_inbox;
 mod exposures;
+mod fact_walks;
 mod facts;
 mod generated_values;
 mod groups;

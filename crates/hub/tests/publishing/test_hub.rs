@@ -93,6 +93,15 @@ impl TestHub {
         self.hub.save_group(&self.actor, group, None).await.unwrap();
     }
 
+    /// Whether the placer has seen every change.
+    pub async fn is_placed(&self) -> bool {
+        let mut database = self.connect_to_database().await;
+        let query = "SELECT COUNT(*) FROM placer_queue WHERE due_at IS NOT NULL";
+        let (due,): (i64,) = sqlx::query_as(query).fetch_one(&mut database).await.unwrap();
+        database.close().await.unwrap();
+        due == 0
+    }
+
     /// Marks every rollout as due and waits until the loop has claimed and settled each of them once more.
     pub async fn run_rollout_loop(&self) {
         let mut database = self.connect_to_database().await;
