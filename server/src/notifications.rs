@@ -32,11 +32,11 @@ const MAX_RESPONSE_BYTES: usize = 64 << 10;
 /// Gives the hub the client that sends messages. Without it, they wait.
 pub fn set_message_sender(hub: &Hub, arg: RepositoryArg) {
     let Some(access) = remote_access(arg) else { return };
-    match EgressClient::new(OPTIONS) {
-        Ok(client) => {
-            let policy = access.policy();
-            hub.set_message_sender(EgressSender { client, policy, email: EmailClient::new(policy) });
-        }
+    let policy = access.policy();
+    let sender = EgressClient::new(OPTIONS)
+        .and_then(|client| Ok(EgressSender { client, policy, email: EmailClient::new(policy)? }));
+    match sender {
+        Ok(sender) => hub.set_message_sender(sender),
         Err(error) => tracing::warn!(%error, "messages about incidents can't be sent"),
     }
 }

@@ -28,6 +28,10 @@ pub enum SmtpMode {
     StartTls,
     /// STARTTLS, with another answer in clear behind that to the command.
     InjectedAnswer,
+    /// TLS from the first byte; a password.
+    Tls,
+    /// The same, with a greeting that does not end.
+    TlsWithEndlessLine,
 }
 
 /// A mail server on 127.0.0.1, until it is dropped.
@@ -159,7 +163,11 @@ impl Drop for SmtpServer {
 
 /// Serves one connection; a client may close it at any time.
 async fn serve_connection(socket: TcpStream, state: Arc<SmtpState>) {
-    let Ok(Some(socket)) = serve_session(socket, &state, false).await else { return };
+    let socket = match state.mode {
+        SmtpMode::Tls | SmtpMode::TlsWithEndlessLine => Some(socket),
+        _ => serve_session(socket, &state, false).await.ok().flatten(),
+    };
+    let Some(socket) = socket else { return };
     if let Ok(stream) = state.tls.accept(socket).await {
         let _ = serve_session(stream, &state, true).await;
     }
@@ -173,7 +181,12 @@ async fn serve_session<S: AsyncRead + AsyncWrite + Unpin>(
 ) -> std::io::Result<Option<S>> {
     let mut stream = BufReader::new(stream);
     let mut email = blank_email(is_encrypted, String::new());
-    if !is_encrypted {
+    if state.mode == SmtpMode::TlsWithEndlessLine {
+        loop {
+            write_answer(&mut stream, "220-localhost").await?;
+        }
+    }
+    if !is_encrypted || state.mode == SmtpMode::Tls {
         write_answer(&mut stream, "220 localhost ready\r\n").await?;
     }
     let mut line = String::new();

@@ -9,20 +9,25 @@ mod line_stream;
 mod tests;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use domain::notification::{EmailSecurity, EmailSettings};
-use egress::{EgressPolicy, FetchErrorKind, Url};
+use egress::{EgressPolicy, EgressUnavailable, FetchErrorKind, Url};
 use hub::{EmailRequest, SendFailure};
 use lettre::address::AddressError;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart};
 use lettre::transport::smtp;
 use lettre::transport::smtp::authentication::{Credentials, Mechanism};
-use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParameters};
+use lettre::transport::smtp::client::{AsyncSmtpConnection, AsyncTokioStream, Certificate, TlsParameters};
 use lettre::transport::smtp::extension::ClientId;
 use lettre::{Address, Message};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use line_stream::LineStream;
 
@@ -40,7 +45,9 @@ const MAX_MESSAGE_BYTES: usize = 1 << 20;
 /// The client.
 pub(super) struct EmailClient {
     policy: EgressPolicy,
-    /// Certificates that are trusted beside those of the system.
+    /// That of connections with TLS from the first byte.
+    tls: Arc<ClientConfig>,
+    /// Certificates that STARTTLS trusts beside those of the system.
     extra_roots: Vec<Certificate>,
 }
 
@@ -51,8 +58,11 @@ fn failed(message: impl Into<String>) -> SendFailure {
 
 impl EmailClient {
     /// A client for the addresses that the policy allows: those of `https` with TLS, those of `http` without.
-    pub(super) const fn new(policy: EgressPolicy) -> Self {
-        Self { policy, extra_roots: Vec::new() }
+    ///
+    /// # Errors
+    /// There are no trusted root certificates.
+    pub(super) fn new(policy: EgressPolicy) -> Result<Self, EgressUnavailable> {
+        Ok(Self { policy, tls: Arc::new(egress::tls_config()?), extra_roots: Vec::new() })
     }
 
     /// Sends a message; returns once it was accepted for all recipients.
@@ -108,11 +118,15 @@ impl EmailClient {
         let url = Url::parse(&settings.url()).map_err(|_| failed("The mail server has no valid name."))?;
         let found = network.resolve_host(&settings.host, settings.effective_port(), &url).await;
         let mut addresses = found.map_err(|error| {
-            let hint = match error.kind {
-                FetchErrorKind::NotAllowed if self.policy == EgressPolicy::PUBLIC_HTTPS => {
-                    " An administrator can allow private addresses with --notifications private-https."
-                }
-                _ => "",
+            let is_refused = error.kind == FetchErrorKind::NotAllowed;
+            if is_refused && settings.security == EmailSecurity::Plain {
+                return failed(
+                    "The message was not sent: only a private address may be connected to without TLS.",
+                );
+            }
+            let hint = match is_refused && self.policy == EgressPolicy::PUBLIC_HTTPS {
+                true => " An administrator can allow private addresses with --notifications private-https.",
+                false => "",
             };
             failed(format!("The message was not sent: {}.{hint}", error.message))
         })?;
@@ -127,16 +141,12 @@ impl EmailClient {
         addresses: &[SocketAddr],
     ) -> Result<AsyncSmtpConnection, SendFailure> {
         let hello = ClientId::Domain(settings.sender_domain().to_owned());
+        let (socket, address) = connect_to_any(addresses).await?;
         if settings.security == EmailSecurity::Tls {
-            let tls = Some(self.tls_parameters(settings)?);
-            // Addresses, so that no name is resolved again.
-            let connected =
-                AsyncSmtpConnection::connect_tokio1(addresses, Some(CONNECT_TIMEOUT), &hello, tls, None);
-            return connected.await.map_err(|error| describe(&error));
+            let stream = self.connect_tls(settings, socket).await?;
+            return read_greeting(Box::new(LineStream::new(stream, address)), &hello).await;
         }
-        let stream = Box::new(LineStream::new(connect_to_any(addresses).await?));
-        let connected = AsyncSmtpConnection::connect_with_transport(stream, &hello).await;
-        let mut connection = connected.map_err(|error| describe(&error))?;
+        let mut connection = read_greeting(Box::new(LineStream::new(socket, address)), &hello).await?;
         if settings.security == EmailSecurity::StartTls {
             if !connection.can_starttls() {
                 connection.abort().await;
@@ -148,7 +158,19 @@ impl EmailClient {
         Ok(connection)
     }
 
-    /// The name that the certificate must be for, and the certificates that are trusted.
+    /// Changes to TLS before a byte is read.
+    async fn connect_tls(
+        &self,
+        settings: &EmailSettings,
+        socket: TcpStream,
+    ) -> Result<TlsStream<TcpStream>, SendFailure> {
+        let name = ServerName::try_from(settings.host.clone());
+        let name = name.map_err(|_| failed("The mail server has no valid name."))?;
+        let connected = TlsConnector::from(self.tls.clone()).connect(name, socket).await;
+        connected.map_err(|error| failed(format!("The connection to the mail server failed: {error}.")))
+    }
+
+    /// For STARTTLS: the name that the certificate must be for, and the certificates that are trusted.
     fn tls_parameters(&self, settings: &EmailSettings) -> Result<TlsParameters, SendFailure> {
         let mut builder = TlsParameters::builder(settings.host.clone());
         for root in &self.extra_roots {
@@ -158,12 +180,21 @@ impl EmailClient {
     }
 }
 
+/// Reads what the mail server offers.
+async fn read_greeting(
+    stream: Box<dyn AsyncTokioStream>,
+    hello: &ClientId,
+) -> Result<AsyncSmtpConnection, SendFailure> {
+    let connected = AsyncSmtpConnection::connect_with_transport(stream, hello).await;
+    connected.map_err(|error| describe(&error))
+}
+
 /// Connects to the first address that accepts.
-async fn connect_to_any(addresses: &[SocketAddr]) -> Result<TcpStream, SendFailure> {
+async fn connect_to_any(addresses: &[SocketAddr]) -> Result<(TcpStream, SocketAddr), SendFailure> {
     let mut failure = failed("The mail server has no address.");
     for address in addresses {
         match tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
-            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Ok(stream)) => return Ok((stream, *address)),
             Ok(Err(error)) => failure = failed(format!("The mail server can't be reached: {error}.")),
             Err(_) => failure = failed("The mail server did not accept the connection in time."),
         }

@@ -13,7 +13,7 @@ use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Printer, Table, join_names};
-use crate::secret::read_secret;
+use crate::secret::{read_secret, read_template};
 
 /// The subcommands for channels.
 #[derive(Subcommand)]
@@ -230,7 +230,7 @@ impl CreateChannelArgs {
             None => self.url,
         };
         let secret = self.secret_file.as_deref().map(read_secret).transpose()?;
-        let template = self.template_file.as_deref().map(read_secret).transpose()?;
+        let template = self.template_file.as_deref().map(read_template).transpose()?;
         let email = self.email.into_settings();
         let new = NewChannel { name: self.name, kind: self.kind, url, secret, email, template };
         let channel = remote.client.create_channel(&new).await?;
@@ -245,7 +245,7 @@ impl CreateChannelArgs {
 
 impl TemplateArgs {
     async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
-        let template = self.file.as_deref().map(read_secret).transpose()?.unwrap_or_default();
+        let template = self.file.as_deref().map(read_template).transpose()?.unwrap_or_default();
         let change = ChannelTemplate { template };
         let channel = remote.client.set_channel_template(&self.channel, &change).await?;
         if self.output.format.is_machine() {
@@ -258,7 +258,7 @@ impl TemplateArgs {
 
 impl PreviewArgs {
     async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
-        let template = self.file.as_deref().map(read_secret).transpose()?.unwrap_or_default();
+        let template = self.file.as_deref().map(read_template).transpose()?.unwrap_or_default();
         let request = TemplatePreviewRequest { kind: self.kind, template, event: Some(self.event) };
         let preview = remote.client.preview_template(&request).await?;
         if self.output.format.is_machine() {

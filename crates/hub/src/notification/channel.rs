@@ -12,7 +12,7 @@ use domain::{DeliveryId, Finding, IncidentId};
 use serde_json::json;
 use store::channel::ChannelRow;
 
-use super::template::{check_template, render_template};
+use super::template::{check_template, describe_fault, render_template};
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
@@ -183,7 +183,10 @@ impl Hub {
         let link = self.incident_link(message.incident.id);
         let text = match request.template.as_str() {
             "" => None,
-            template => render_template(request.kind, template, &message, &link).ok(),
+            template => {
+                let rendered = render_template(request.kind, template, &message, &link);
+                Some(rendered.map_err(|fault| Error::Invalid(vec![describe_fault(fault)]))?)
+            }
         };
         let mut payload =
             build_payload(request.kind, DeliveryId::from_parts(1, 1), &message, (&link, "(secret)"));

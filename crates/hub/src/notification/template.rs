@@ -15,19 +15,19 @@ use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior}
 
 use grammar::{TemplateFault, check_grammar};
 
-/// Most steps of an evaluation. A step is also charged for every 64 bytes that it writes, so that what it makes has at most 64 times as
-/// many bytes before its length is checked.
+/// Most steps of an evaluation. Every 64 bytes that it writes or makes are a step too, so that this bounds its memory.
 const MAX_STEPS: u64 = 10_000;
 
 /// What is wrong with a template: its place and the cause. It is evaluated for the sample messages.
 pub(super) fn check_template(kind: ChannelKind, text: &str, samples: &[IncidentMessage]) -> Vec<Finding> {
-    let checked = check_grammar(text);
-    let evaluated = checked.and_then(|()| {
-        samples
-            .iter()
-            .try_for_each(|message| render_template(kind, text, message, "https://example.com").map(drop))
-    });
-    let Err(TemplateFault { line, message }) = evaluated else { return Vec::new() };
+    let render =
+        |message: &IncidentMessage| render_template(kind, text, message, "https://example.com").err();
+    samples.iter().find_map(render).map(describe_fault).into_iter().collect()
+}
+
+/// The fault of a template that is not stored.
+pub(super) fn describe_fault(fault: TemplateFault) -> Finding {
+    let TemplateFault { line, message } = fault;
     let location = SourceLocation {
         file: "template".to_owned(),
         line: u32::try_from(line).unwrap_or(u32::MAX),
@@ -35,7 +35,7 @@ pub(super) fn check_template(kind: ChannelKind, text: &str, samples: &[IncidentM
     };
     let message = format!("Line {line} of the template: {message}");
     let hint = "Correct the template; docs/incidents.md lists what it may contain. Nothing was stored.";
-    vec![Finding::error("Template", message, hint).with_path("/template").with_location(Some(location))]
+    Finding::error("Template", message, hint).with_path("/template").with_location(Some(location))
 }
 
 /// The text of a template for a message, with the values escaped for the receiver.

@@ -3,7 +3,11 @@
 use domain::Timestamp;
 use domain::notification::EmailContent;
 use egress::ReachableNetwork;
-use testkit::{SmtpMode, SmtpServer};
+use rustls::RootCertStore;
+use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use testkit::{ReceivedEmail, SmtpMode, SmtpServer};
 
 use super::*;
 
@@ -12,8 +16,16 @@ const PRIVATE: EgressPolicy =
     EgressPolicy { https: Some(ReachableNetwork::PublicAndPrivate), http: Some(ReachableNetwork::Private) };
 
 fn client_of(server: &SmtpServer) -> EmailClient {
-    let root = Certificate::from_pem(server.certificate().as_bytes()).unwrap();
-    EmailClient { policy: PRIVATE, extra_roots: vec![root] }
+    let pem = server.certificate().as_bytes();
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(pem).unwrap()).unwrap();
+    let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let root = Certificate::from_pem(pem).unwrap();
+    EmailClient { policy: PRIVATE, tls: Arc::new(tls), extra_roots: vec![root] }
 }
 
 fn email_to(server: &SmtpServer, security: EmailSecurity) -> EmailRequest {
@@ -41,14 +53,21 @@ fn email_to(server: &SmtpServer, security: EmailSecurity) -> EmailRequest {
 
 #[tokio::test]
 async fn a_message_is_sent_over_tls_with_its_password_to_all_recipients_in_its_conversation() {
-    let server = SmtpServer::start(SmtpMode::StartTls).await;
-    let mut email = email_to(&server, EmailSecurity::StartTls);
-    email.settings.username = "flotilla".into();
-    email.password = Some("s3cret".into());
-    client_of(&server).send(&email).await.unwrap();
-    let received = server.emails();
-    assert_eq!(received.len(), 1);
-    let received = &received[0];
+    for (mode, security) in
+        [(SmtpMode::StartTls, EmailSecurity::StartTls), (SmtpMode::Tls, EmailSecurity::Tls)]
+    {
+        let server = SmtpServer::start(mode).await;
+        let mut email = email_to(&server, security);
+        email.settings.username = "flotilla".into();
+        email.password = Some("s3cret".into());
+        client_of(&server).send(&email).await.unwrap();
+        let received = server.emails();
+        assert_eq!(received.len(), 1, "{mode:?}");
+        check_received(&received[0]);
+    }
+}
+
+fn check_received(received: &ReceivedEmail) {
     assert!(received.is_encrypted);
     assert_eq!(received.login, "flotilla s3cret");
     assert_eq!(received.from, "flotilla@example.com");
@@ -82,6 +101,17 @@ async fn nothing_is_sent_to_a_mail_server_without_starttls_or_with_a_certificate
     let other_name = client_of(&other).send(&by_address).await.unwrap_err();
     assert!(other_name.message.contains("certificate"), "{other_name:?}");
     assert!(in_clear.emails().is_empty() && other.emails().is_empty());
+    let tls = SmtpServer::start(SmtpMode::Tls).await;
+    let untrusted = client_of(&other).send(&email_to(&tls, EmailSecurity::Tls)).await.unwrap_err();
+    assert!(untrusted.message.contains("certificate"), "{untrusted:?}");
+    assert!(tls.emails().is_empty());
+}
+
+#[tokio::test]
+async fn p19_a_mail_server_whose_line_does_not_end_is_read_up_to_a_limit() {
+    let server = SmtpServer::start(SmtpMode::TlsWithEndlessLine).await;
+    let failure = client_of(&server).send(&email_to(&server, EmailSecurity::Tls)).await.unwrap_err();
+    assert!(failure.message.contains("it sent more than 262144 bytes"), "{failure:?}");
 }
 
 #[tokio::test]
@@ -96,17 +126,21 @@ async fn an_answer_that_somebody_appends_in_clear_to_that_to_starttls_is_no_answ
 async fn g204_a_mail_server_is_connected_to_only_at_addresses_that_are_allowed() {
     let server = SmtpServer::start(SmtpMode::Clear).await;
     let in_clear = email_to(&server, EmailSecurity::Plain);
-    let strict = EmailClient::new(EgressPolicy::PUBLIC_HTTPS);
+    let strict = EmailClient { policy: EgressPolicy::PUBLIC_HTTPS, ..client_of(&server) };
     let no_tls = strict.send(&in_clear).await.unwrap_err();
     assert!(no_tls.message.contains("--notifications private-http"), "{no_tls:?}");
     let private = strict.send(&email_to(&server, EmailSecurity::StartTls)).await.unwrap_err();
     assert!(private.message.contains("not a public one"), "{private:?}");
     let mut metadata = email_to(&server, EmailSecurity::Tls);
     metadata.settings.host = "169.254.169.254".into();
-    let link_local = EmailClient::new(PRIVATE).send(&metadata).await.unwrap_err();
+    let link_local = client_of(&server).send(&metadata).await.unwrap_err();
     assert!(link_local.message.contains("neither a public nor a private one"), "{link_local:?}");
     assert_eq!(server.connections(), 0);
-    EmailClient::new(PRIVATE).send(&in_clear).await.unwrap();
+    let mut public = in_clear.clone();
+    public.settings.host = "1.1.1.1".into();
+    let in_public = client_of(&server).send(&public).await.unwrap_err();
+    assert!(in_public.message.contains("only a private address"), "{in_public:?}");
+    client_of(&server).send(&in_clear).await.unwrap();
     assert_eq!((server.connections(), server.emails().len()), (1, 1));
 }
 

@@ -119,8 +119,7 @@ impl EmailSettings {
     /// Checks the fields. `has_password` is whether the channel has a secret.
     pub(super) fn check(&self, has_password: bool) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let is_name = name::is_subdomain(&self.host.to_ascii_lowercase());
-        if !is_name && self.host.parse::<IpAddr>().is_err() {
+        if !is_host_name(&self.host) && self.host.parse::<IpAddr>().is_err() {
             let message = format!("{:?} is no name of a mail server.", shorten(&self.host));
             findings.push(error(message, "Write its host name, such as mail.example.com.", "/email/host"));
         }
@@ -192,6 +191,12 @@ fn shorten(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
+/// Whether a text is a host name in letters of either case.
+fn is_host_name(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    name::is_subdomain(&lower) && lower.split('.').all(name::is_label)
+}
+
 /// Whether a text is an address that is sent as it is: a dot-atom of RFC 5322 at a host name. White space, quotes, commas, brackets and
 /// line ends, which could begin another header or command, are in none.
 fn is_address(text: &str) -> bool {
@@ -203,7 +208,7 @@ fn is_address(text: &str) -> bool {
     text.len() <= MAX_ADDRESS_BYTES
         && local.len() <= MAX_LOCAL_PART_BYTES
         && local.split('.').all(is_atom)
-        && name::is_subdomain(&domain.to_ascii_lowercase())
+        && is_host_name(domain)
 }
 
 /// The content of an e-mail about an incident.

@@ -216,6 +216,8 @@ fn an_address_of_e_mail_contains_nothing_that_begins_another_header_or_command()
             assert_eq!(channel.check().len(), 1, "{address:?}");
         }
     }
+    let label = format!("ops@{}.example.com", "a".repeat(64));
+    assert_eq!(mail_channel(|email, _| email.to = vec![label]).check().len(), 1, "no client sends to it");
     let longest = format!("{}@example.com", "a".repeat(64));
     assert!(mail_channel(|email, _| email.to = vec![longest.clone()]).check().is_empty());
     assert_eq!(mail_channel(|email, _| email.to = vec![format!("a{longest}")]).check().len(), 1);

@@ -1,8 +1,12 @@
-//! What a template may contain: variables with filters, conditions, and one level of loops over the lists. Nothing in it makes a value from
-//! others, so that no text doubles; what it needs is bounded by its size and by the lists.
+//! What a template may contain: variables with filters, conditions, and one level of loops over the lists. The evaluator's language is larger,
+//! and is charged for what it makes. This part of it is closed: nothing makes a value from others, a name that does not exist is found in
+//! branches too that no sample takes, and nothing is nested deeply, because the evaluator's parser and compiler call themselves for each
+//! level.
 
 use domain::notification::{TEMPLATE_FILTERS, TEMPLATE_LISTS, TEMPLATE_TEXTS};
 
+/// Most filters of a variable, parts of a condition, blocks inside each other, and `elif` of a template.
+const MAX_NESTING: usize = 32;
 /// The fields of `loop`.
 const LOOP_FIELDS: [&str; 3] = ["index", "first", "last"];
 /// Words that are no names of an item.
@@ -38,7 +42,7 @@ use TemplateToken::{Comparison, Dot, Literal, Name, Pipe};
 /// # Errors
 /// It contains something else than what is allowed: the first such place.
 pub(super) fn check_grammar(text: &str) -> Result<(), TemplateFault> {
-    let mut reader = GrammarReader { open: Vec::new() };
+    let mut reader = GrammarReader { open: Vec::new(), elifs: 0 };
     let (mut rest, mut line) = (text, 1);
     while let Some(at) = rest.find('{') {
         let (before, tail) = rest.split_at(at);
@@ -94,9 +98,12 @@ impl TemplateBlock<'_> {
     }
 }
 
-/// The open blocks, each with its line.
+/// What was read so far.
 struct GrammarReader<'t> {
+    /// The open blocks, each with its line.
     open: Vec<(usize, TemplateBlock<'t>)>,
+    /// The number of `elif`.
+    elifs: usize,
 }
 
 impl<'t> GrammarReader<'t> {
@@ -104,7 +111,9 @@ impl<'t> GrammarReader<'t> {
     fn read_output(&self, inner: &'t str) -> Result<(), String> {
         let tokens = read_tokens(inner)?;
         let mut rest = self.read_path(&tokens)?;
+        let mut filters = 0;
         while let [Pipe, Name(filter), after @ ..] = rest {
+            filters = count("filters of a variable", filters)?;
             if !TEMPLATE_FILTERS.contains(filter) {
                 return Err(format!(
                     "There is no filter {filter}; there are {}.",
@@ -127,10 +136,12 @@ impl<'t> GrammarReader<'t> {
         match tokens.as_slice() {
             [Name("if"), condition @ ..] => {
                 self.read_condition(condition)?;
+                count("blocks inside each other", self.open.len())?;
                 self.open.push((line, TemplateBlock::If));
             }
             [Name("elif"), condition @ ..] if last == Some(TemplateBlock::If) => {
                 self.read_condition(condition)?;
+                self.elifs = count("elif", self.elifs)?;
             }
             [Name("else")] if last == Some(TemplateBlock::If) => {}
             [Name("endif")] if last == Some(TemplateBlock::If) => {
@@ -151,6 +162,7 @@ impl<'t> GrammarReader<'t> {
                 if is_taken {
                     return Err(format!("{item} is the name of something else: choose another name."));
                 }
+                count("blocks inside each other", self.open.len())?;
                 self.open.push((line, TemplateBlock::For(*item)));
             }
             [Name(word @ ("elif" | "else" | "endif" | "endfor")), ..] => {
@@ -176,7 +188,9 @@ impl<'t> GrammarReader<'t> {
     /// Reads comparisons with `and` and `or` between them.
     fn read_condition(&self, tokens: &[TemplateToken<'t>]) -> Result<(), String> {
         let mut rest = tokens;
+        let mut parts = 0;
         loop {
+            parts = count("parts of a condition", parts)?;
             if let [Name("not"), after @ ..] = rest {
                 rest = after;
             }
@@ -225,6 +239,15 @@ impl<'t> GrammarReader<'t> {
             }
             _ => Err("The name of a variable is missing.".to_owned()),
         }
+    }
+}
+
+/// One more than there were.
+fn count(what: &str, before: usize) -> Result<usize, String> {
+    if before < MAX_NESTING {
+        Ok(before + 1)
+    } else {
+        Err(format!("There are more than {MAX_NESTING} {what}."))
     }
 }
 

@@ -79,6 +79,23 @@ fn an_invalid_template_is_refused_with_its_line_and_the_cause() {
 }
 
 #[test]
+fn p19_a_template_is_not_nested_deeper_than_the_evaluator_reads_with_its_stack() {
+    let (if_pod, end) = ("{% if pod %}", "{% endif %}");
+    let templates = |n: usize| {
+        [
+            format!("{{{{ pod{} }}}}", " | trim".repeat(n)),
+            format!("{{% if pod{} %}}{end}", " and pod".repeat(n - 1)),
+            format!("{}{}", if_pod.repeat(n), end.repeat(n)),
+            format!("{if_pod}{}{end}", "{% elif pod %}".repeat(n)),
+        ]
+    };
+    for (deepest, deeper) in templates(32).iter().zip(templates(33)) {
+        assert!(check_template(ChannelKind::Webhook, deepest, &[sample()]).is_empty(), "{deepest}");
+        assert!(refuse(&deeper).1.contains("There are more than 32 "), "{deeper}");
+    }
+}
+
+#[test]
 fn p19_a_template_makes_no_value_of_others_and_reads_nothing_else() {
     for text in [
         "{% set a = cause ~ cause %}{% set a = a ~ a %}{{ a }}",
