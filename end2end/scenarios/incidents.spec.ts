@@ -142,8 +142,21 @@ test("a channel for e-mail is created and tested, and its template is refused wi
   await open(page, "/settings?tab=notifications");
   await expect(page.getByLabel("Text of the messages to letters")).toHaveValue(/^\{\{ workload \}\} /);
 
+  // A form belongs to its channel: what was typed for one is not shown under the name of another when the list changes.
+  await page.locator("summary", { hasText: "Create channel" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("zulu");
+  await page.getByLabel("Address", { exact: true }).fill("https://ops.example.com/hook");
+  await page.getByRole("button", { name: "Create channel" }).click();
+  await page.locator("summary", { hasText: "Template of zulu" }).click();
+  const later = page.getByLabel("Text of the messages to zulu");
+  await later.fill("{{ reason }}");
   await row(page, "letters").getByRole("link", { name: "Delete… letters" }).click();
   await page.getByRole("button", { name: "Delete channel" }).click();
   await expect(row(page, "letters")).toHaveCount(0);
+  await expect(page.locator("summary", { hasText: "Template of letters" })).toHaveCount(0);
+  await expect(later).toHaveValue("{{ reason }}");
+  await row(page, "zulu").getByRole("link", { name: "Delete… zulu" }).click();
+  await page.getByRole("button", { name: "Delete channel" }).click();
+  await expect(row(page, "zulu")).toHaveCount(0);
   await mail.stop();
 });

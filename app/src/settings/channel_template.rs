@@ -3,6 +3,8 @@
 use domain::authorization::UserAction;
 use domain::notification::{Channel, TEMPLATE_FILTERS, TEMPLATE_LISTS, TEMPLATE_TEXTS};
 use leptos::prelude::*;
+use leptos::tachys::reactive_graph::OwnedView;
+use leptos::tachys::view::keyed::keyed;
 use serde::{Deserialize, Serialize};
 
 use crate::components::error::action_error;
@@ -41,15 +43,39 @@ pub async fn channel_template(name: String, template: String, step: String) -> A
     Ok(TemplateOutcome { channel: name, is_saved, preview })
 }
 
-/// The forms, one for each channel, closed until they are opened.
-pub fn template_forms(channels: &[Channel], action: ServerAction<ChannelTemplate>) -> AnyView {
+/// What the forms share. It lives as long as the section, and not only until the list of channels is read again.
+#[derive(Clone)]
+pub struct TemplateForms {
+    action: ServerAction<ChannelTemplate>,
+    /// The channel whose form was submitted last: its error belongs into its form.
+    submitted: RwSignal<String>,
+    /// Owns what the forms hold.
+    owner: Owner,
+}
+
+impl TemplateForms {
+    /// For forms in the component that calls it.
+    pub fn new(action: ServerAction<ChannelTemplate>) -> Self {
+        Self { action, submitted: RwSignal::new(String::new()), owner: Owner::new() }
+    }
+}
+
+/// The forms, one for each channel, closed until they are opened. A form belongs to its channel: if the list changes, those of the other
+/// channels stay as they are, with what was typed into them.
+pub fn template_forms(channels: Vec<Channel>, forms: &TemplateForms) -> AnyView {
     if channels.is_empty() {
         return ().into_any();
     }
-    // The channel whose form was submitted last: its error belongs into its form.
-    let submitted = RwSignal::new(String::new());
-    let forms: Vec<AnyView> =
-        channels.iter().map(|channel| template_form(channel, action, submitted)).collect();
+    let (action, submitted) = (forms.action, forms.submitted);
+    let owner = forms.owner.clone();
+    let show = move |_: usize, channel: Channel| {
+        let owner = owner.with(Owner::new);
+        let form = owner.with(|| template_form(&channel, action, submitted));
+        (drop, OwnedView::new_with_owner(form, owner))
+    };
+    // Another channel can have the name of one that was deleted.
+    let key = |channel: &Channel| (channel.name.clone(), channel.created_at.millis());
+    let list = keyed(channels, key, show);
     view! {
         <section class="stack-sm" aria-labelledby="templates">
             <h2 class="section" id="templates">"Templates"</h2>
@@ -57,7 +83,7 @@ pub fn template_forms(channels: &[Channel], action: ServerAction<ChannelTemplate
                 "A channel without a template sends the built-in text. One that fails when a message is sent is replaced by it, and the incident says so."
             </p>
             {move || submitted.read().is_empty().then(|| action_error(action.value()))}
-            {forms}
+            {list}
         </section>
     }
     .into_any()

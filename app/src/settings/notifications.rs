@@ -6,7 +6,7 @@ use domain::notification::Channel;
 use leptos::prelude::*;
 
 use super::channel_create::{ChannelCreate, channel_form};
-use super::channel_template::{ChannelTemplate, template_forms};
+use super::channel_template::{ChannelTemplate, TemplateForms, template_forms};
 use super::notification_list::{NotificationList, notifications_read};
 use super::subscriptions::{
     SubscriptionCreate, SubscriptionDelete, SubscriptionDialog, SubscriptionsSection,
@@ -70,7 +70,8 @@ impl NotificationActions {
 /// The section.
 #[component]
 pub fn NotificationsSection(actions: NotificationActions) -> impl IntoView {
-    let NotificationActions { create, test, delete, subscribe, unsubscribe, .. } = actions;
+    let NotificationActions { create, test, delete, template, subscribe, unsubscribe } = actions;
+    let forms = TemplateForms::new(template);
     let counts = [
         count_successes(create.value()),
         count_successes(delete.value()),
@@ -88,16 +89,16 @@ pub fn NotificationsSection(actions: NotificationActions) -> impl IntoView {
             </p>
             {action_error(test.value())}
             {move || test.value().get().and_then(Result::ok).map(|text| view! { <p role="status">{text}</p> })}
-            {render_resource(data, move |list| show_sections(list, actions))}
+            {render_resource(data, move |list| show_sections(list, actions, &forms))}
         </div>
     }
     .into_any()
 }
 
-fn show_sections(list: NotificationList, actions: NotificationActions) -> AnyView {
+fn show_sections(list: NotificationList, actions: NotificationActions, forms: &TemplateForms) -> AnyView {
     let names: Vec<String> = list.channels.iter().map(|channel| channel.name.clone()).collect();
     let at = list.at;
-    let templates = template_forms(&list.channels, actions.template);
+    let templates = template_forms(list.channels.clone(), forms);
     view! {
         <section class="stack-sm" aria-labelledby="channels">
             <h2 class="section" id="channels">"Channels"</h2>
