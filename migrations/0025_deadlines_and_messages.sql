@@ -37,6 +37,7 @@ CREATE TABLE publish_message (
     attempts BIGINT NOT NULL,
     last_error TEXT,
     delivered_at BIGINT,
+    note TEXT,
     FOREIGN KEY (project_id, channel) REFERENCES channel (project_id, name) ON DELETE CASCADE
 );
 CREATE INDEX publish_message_by_operation ON publish_message (operation_id);

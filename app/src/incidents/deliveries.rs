@@ -56,11 +56,14 @@ pub fn delivery_table(deliveries: Vec<Delivery>, at: Timestamp) -> impl IntoView
 fn delivery_row(delivery: Delivery, at: Timestamp) -> impl IntoView {
     let attempts = pluralize(delivery.attempts, "attempt");
     let held_until = delivery.quiet_until.filter(|until| *until > at);
+    let note = delivery.note;
     let (state, detail) = match (delivery.state, delivery.last_error) {
         (DeliveryState::Delivered, _) => (
             view! { <span class="state state-quiet hue-healthy">{icon("synced")} "Delivered"</span> }
                 .into_any(),
-            delivery.delivered_at.map(|when| view! { <Age since=when at=at suffix=" ago" /> }.into_any()),
+            delivery
+                .delivered_at
+                .map(|when| view! { <Age since=when at=at suffix=" ago" /> " " {note} }.into_any()),
         ),
         (DeliveryState::Suppressed, _) => (
             view! { <span class="state state-quiet hue-unknown">{icon("pending")} "Not sent"</span> }
@@ -142,6 +145,7 @@ mod tests {
             quiet_until,
             created_at: at,
             delivered_at: None,
+            note: None,
         };
         let render = |delivery: Delivery| {
             render_html(move || view! { <table><tbody>{delivery_row(delivery, at)}</tbody></table> })

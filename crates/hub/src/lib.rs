@@ -76,7 +76,7 @@ pub use join::{
 };
 pub use live::EventPositions;
 pub use loops::{LOOPS, Loops, TableStatistics};
-pub use notification::{MessageRequest, MessageSender};
+pub use notification::{EmailRequest, MessageRequest, MessageSender, SendFailure};
 pub use overrides::OverrideChange;
 pub use placement::PlacementInputs;
 pub use sign_in::{NewSession, SignInClient, SignInStatistics};

@@ -156,7 +156,7 @@ pub async fn list_channels(tx: &mut Tx, incident: IncidentId) -> Result<Vec<Stri
 
 /// The messages about an incident, oldest first.
 pub async fn list(tx: &mut Tx, incident: IncidentId) -> Result<Vec<Delivery>, Error> {
-    let rows = sql("SELECT d.id, d.channel, d.kind, d.created_at, d.due_at, d.attempts, d.last_error, d.delivered_at, d.quiet_until, c.retry_at \
+    let rows = sql("SELECT d.id, d.channel, d.kind, d.created_at, d.due_at, d.attempts, d.last_error, d.delivered_at, d.quiet_until, d.note, c.retry_at \
          FROM delivery d JOIN channel c ON c.project_id = d.project_id AND c.name = d.channel \
          WHERE d.incident_id = $1 ORDER BY d.position, d.channel LIMIT 500")
     .bind_text(incident)
@@ -185,6 +185,7 @@ fn read_delivery(row: &RowReader<'_>) -> Result<Delivery, DecodeError> {
         quiet_until: row.opt_timestamp("quiet_until")?,
         created_at: row.timestamp("created_at")?,
         delivered_at,
+        note: row.opt_text("note")?,
     })
 }
 
@@ -249,9 +250,14 @@ pub async fn claim(
     Ok(decode_readable_rows(&rows.fetch_all(tx).await?, TABLE, read_row))
 }
 
-/// Records that a message was delivered; false if the claim is lost.
-pub async fn record_success(tx: &mut Tx, claim: (DeliveryId, i64), now: Timestamp) -> Result<bool, Error> {
-    record_success_in(tx, TABLE, claim, now).await
+/// Records that a message was delivered, and what was different about it; false if the claim is lost.
+pub async fn record_success(
+    tx: &mut Tx,
+    claim: (DeliveryId, i64),
+    note: Option<String>,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    record_success_in(tx, TABLE, claim, note, now).await
 }
 
 /// The same in a table of the outbox.
@@ -259,13 +265,15 @@ pub(crate) async fn record_success_in(
     tx: &mut Tx,
     table: &str,
     (id, epoch): (DeliveryId, i64),
+    note: Option<String>,
     now: Timestamp,
 ) -> Result<bool, Error> {
     let update = sql("UPDATE ").push(table).push(
-        " SET due_at = NULL, last_error = NULL, delivered_at = $1 \
-         WHERE id = $2 AND claim_epoch = $3 AND due_at IS NOT NULL",
+        " SET due_at = NULL, last_error = NULL, delivered_at = $1, note = $2 \
+         WHERE id = $3 AND claim_epoch = $4 AND due_at IS NOT NULL",
     );
-    Ok(update.bind(now.millis()).bind_text(id).bind(epoch).execute(tx).await? == 1)
+    let update = update.bind(now.millis()).bind(note).bind_text(id).bind(epoch);
+    Ok(update.execute(tx).await? == 1)
 }
 
 /// Records that an attempt failed; false if the claim is lost.

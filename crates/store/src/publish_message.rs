@@ -220,9 +220,14 @@ pub async fn claim(
     }))
 }
 
-/// Records that a message was delivered; false if the claim is lost.
-pub async fn record_success(tx: &mut Tx, claim: (DeliveryId, i64), now: Timestamp) -> Result<bool, Error> {
-    delivery::record_success_in(tx, TABLE, claim, now).await
+/// Records that a message was delivered, and what was different about it; false if the claim is lost.
+pub async fn record_success(
+    tx: &mut Tx,
+    claim: (DeliveryId, i64),
+    note: Option<String>,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    delivery::record_success_in(tx, TABLE, claim, note, now).await
 }
 
 /// Records that an attempt failed; false if the claim is lost.
@@ -242,7 +247,7 @@ pub async fn release_claim(tx: &mut Tx, claim: (DeliveryId, i64), due_at: Timest
 
 /// The messages about the end of a publish that ended, by channel.
 pub async fn list(tx: &mut Tx, operation: OperationId) -> Result<Vec<Delivery>, Error> {
-    let rows = sql("SELECT p.id, p.channel, p.created_at, p.due_at, p.attempts, p.last_error, p.delivered_at, p.quiet_until, c.retry_at \
+    let rows = sql("SELECT p.id, p.channel, p.created_at, p.due_at, p.attempts, p.last_error, p.delivered_at, p.quiet_until, p.note, c.retry_at \
          FROM publish_message p JOIN channel c ON c.project_id = p.project_id AND c.name = p.channel \
          WHERE p.operation_id = $1 AND p.check_at IS NULL ORDER BY p.channel, p.id LIMIT 500")
     .bind_text(operation)
@@ -263,6 +268,7 @@ pub async fn list(tx: &mut Tx, operation: OperationId) -> Result<Vec<Delivery>, 
             quiet_until: row.opt_timestamp("quiet_until")?,
             created_at: row.timestamp("created_at")?,
             delivered_at,
+            note: row.opt_text("note")?,
         })
     }))
 }

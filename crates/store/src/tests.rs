@@ -17,6 +17,7 @@ mod identities;
 mod incidents;
 mod joining;
 mod json_columns;
+mod key_sources;
 mod lists;
 mod lock_order;
 mod not_reporting;

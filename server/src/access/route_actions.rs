@@ -125,6 +125,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
     (
         UserAction::Validate,
         &[
+            "previewChannelTemplate",
             "previewCluster",
             "previewGroup",
             "previewPlacement",
@@ -189,9 +190,11 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
         &[
             "createChannel",
             "deleteChannel",
+            "setChannelTemplate",
             "testChannel",
             "channel_create",
             "channel_delete",
+            "channel_template",
             "channel_test",
         ],
     ),

@@ -156,7 +156,9 @@ async fn e12_the_openapi_document_lists_these_operations_on_incidents_and_channe
     /api/v1/channels POST createChannel
     /api/v1/channels/{channel} DELETE deleteChannel
     /api/v1/channels/{channel} GET getChannel
+    /api/v1/channels/{channel}/template PUT setChannelTemplate
     /api/v1/channels/{channel}:test POST testChannel
+    /api/v1/channels:preview POST previewChannelTemplate
     /api/v1/incidents GET listIncidents
     /api/v1/incidents/{incident} GET getIncident
     /api/v1/incidents/{incident}:ack POST acknowledgeIncident

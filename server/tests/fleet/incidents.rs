@@ -6,12 +6,16 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use domain::incident::{IncidentKind, IncidentQuery, IncidentState};
-use domain::notification::{ChannelKind, DeliveryState, IncidentDetails, NewChannel, NewSubscription};
+use domain::notification::{
+    ChannelKind, Delivery, DeliveryState, IncidentDetails, NewChannel, NewSubscription,
+};
 use domain::remote::OnNewCommit;
 use parking_lot::Mutex;
 use reqwest::{Method, StatusCode};
 use server::args::RepositoryArg;
+use testkit::{SmtpMode, SmtpServer};
 
+use super::emails::mail_channel;
 use super::git_sources::{git_workload, manifest, publish, read_private_repositories, repository};
 use super::*;
 
@@ -32,7 +36,7 @@ pub(super) async fn start_receiver(received: Received) -> String {
 
 impl TestFleet {
     /// The newest incident in this state for which the condition holds, once there is one.
-    async fn wait_for_incident(
+    pub(super) async fn wait_for_incident(
         &self,
         state: IncidentState,
         condition: impl Fn(&IncidentDetails) -> bool,
@@ -94,7 +98,7 @@ async fn the_page_of_an_incident_is_shown_if_its_workload_cannot_be_read() {
     .await;
 }
 
-fn all_delivered(details: &IncidentDetails) -> bool {
+pub(super) fn all_delivered(details: &IncidentDetails) -> bool {
     !details.deliveries.is_empty()
         && details.deliveries.iter().all(|delivery| delivery.state == DeliveryState::Delivered)
 }
@@ -108,7 +112,13 @@ async fn s0_13_e12_a_bad_image_on_three_clusters_is_one_incident_that_its_owners
         let received = Received::default();
         let url = start_receiver(received.clone()).await;
         let secret = Some("a secret of 16 bytes or more".to_owned());
-        let new = NewChannel { name: "ops".into(), kind: ChannelKind::Webhook, url, secret };
+        let new = NewChannel {
+            name: "ops".into(),
+            kind: ChannelKind::Webhook,
+            url,
+            secret,
+            ..NewChannel::default()
+        };
         let channel = fleet.client.create_channel(&new).await.unwrap();
         assert!(channel.has_secret && !channel.url.contains("s3cret"), "{channel:?}");
         assert!(fleet.client.test_channel("ops").await.unwrap().delivered);
@@ -166,17 +176,23 @@ async fn s0_13_e12_a_bad_image_on_three_clusters_is_one_incident_that_its_owners
 
 #[tokio::test(flavor = "multi_thread")]
 async fn s0_13_a_user_gets_one_message_when_the_own_publish_is_operational_everywhere() {
-    with_timeout(async {
+    with_timeout(Box::pin(async {
         let fleet = TestFleet::start_with_delay(Duration::from_secs(1)).await;
         server::notifications::set_message_sender(&fleet.hub, RepositoryArg::PrivateHttp);
         let received = Received::default();
         let url = start_receiver(received.clone()).await;
-        let new = NewChannel { name: "mine".into(), kind: ChannelKind::Webhook, url, secret: None };
+        let template = Some("{{ workload }}: {{ reason }}".to_owned());
+        let new = NewChannel { name: "mine".into(), url, template, ..NewChannel::default() };
         fleet.client.create_channel(&new).await.unwrap();
+        let mail = SmtpServer::start(SmtpMode::Clear).await;
+        fleet.client.create_channel(&mail_channel(&mail)).await.unwrap();
         let path = "/api/v1/subscriptions";
         let own = json!({"channel": "mine", "publisher": ""});
         let (status, stored) = fleet.send(Method::POST, path, own).await;
         assert_eq!((status, &stored["publisher"]), (StatusCode::CREATED, &json!("ada")), "{stored}");
+        let (status, stored) =
+            fleet.send(Method::POST, path, json!({"channel": "mail", "publisher": ""})).await;
+        assert_eq!(status, StatusCode::CREATED, "{stored}");
         let other = json!({"channel": "mine", "publisher": "ben"});
         let (status, problem) = fleet.send(Method::POST, path, other).await;
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{problem}");
@@ -188,15 +204,21 @@ async fn s0_13_a_user_gets_one_message_when_the_own_publish_is_operational_every
         let operation = operations.unwrap().items[0].id;
         let is_delivered = async || {
             let view = fleet.client.get_operation(operation).await.unwrap();
-            view.deliveries.iter().any(|delivery| delivery.state == DeliveryState::Delivered)
+            let is_sent = |delivery: &Delivery| delivery.state == DeliveryState::Delivered;
+            view.deliveries.len() == 2 && view.deliveries.iter().all(is_sent)
         };
         fleet.wait_until(is_delivered).await;
         let events: Vec<Value> = received.lock().iter().map(|(_, event)| event.clone()).collect();
         assert_eq!(events.len(), 1, "{events:?}");
         assert_eq!(events[0]["type"], "dev.flotilla.publish.operational");
         assert_eq!(events[0]["data"]["publish"]["clusters"], 3);
+        assert_eq!(events[0]["data"]["text"], "web: operational");
+        let emails = mail.emails();
+        assert_eq!(emails.len(), 1, "{emails:?}");
+        let subject = emails[0].header("Subject");
+        assert_eq!(subject.as_deref(), Some("[Flotilla] web r1 is operational on 3 clusters"));
         fleet.stop().await;
-    })
+    }))
     .await;
 }
 

@@ -41,6 +41,7 @@ mod deployment_outcomes;
 mod deployment_statuses;
 mod deployments;
 mod draft_sources;
+mod emails;
 mod envelopes;
 mod evaluation_budgets;
 mod git_content;

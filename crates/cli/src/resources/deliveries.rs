@@ -10,7 +10,8 @@ pub fn describe_delivery(delivery: &Delivery, now: Timestamp) -> (&'static str, 
     match delivery.state {
         DeliveryState::Delivered => {
             let age = delivery.delivered_at.map(|at| clock::format_age(at, now)).unwrap_or_default();
-            ("delivered", format!("{age} ago"))
+            let note = delivery.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+            ("delivered", format!("{age} ago{note}"))
         }
         DeliveryState::Pending => match delivery.quiet_until.filter(|until| *until > now) {
             Some(until) => ("held", format!("quiet hours end in {}", now.format_age(until))),
@@ -41,6 +42,7 @@ mod tests {
             quiet_until,
             created_at: now,
             delivered_at: None,
+            note: None,
         };
         let later = Some(now.plus_millis(7_200_000));
         let describe = |state, quiet_until| describe_delivery(&delivery(state, quiet_until), now);

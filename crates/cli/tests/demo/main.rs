@@ -3,6 +3,7 @@
 mod access;
 mod bad_inputs;
 mod bulk;
+mod channels;
 mod chart_repositories;
 mod charts;
 mod confirmations;

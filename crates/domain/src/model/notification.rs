@@ -12,13 +12,25 @@ use crate::model::incident::IncidentSummary;
 use crate::model::rollout::RolloutWindow;
 
 mod check;
+mod email;
 mod payload;
 mod publish;
+mod template;
 #[cfg(test)]
 mod tests;
+mod text;
 
+pub use email::{
+    EmailContent, EmailSecurity, EmailSettings, MAX_RECIPIENTS, build_email, build_email_of_text,
+};
 pub use payload::{MessagePayload, build_payload};
 pub use publish::{PublishEnd, PublishMessage, PublishOutcome, evaluate_publish};
+pub use template::{
+    ChannelTemplate, MAX_TEMPLATE_BYTES, MAX_TEMPLATE_ITEMS, MAX_TEMPLATE_TEXT_BYTES, MessageValues,
+    TEMPLATE_FILTERS, TEMPLATE_LISTS, TEMPLATE_TEXTS, TemplatePreview, TemplatePreviewRequest,
+    sample_content, sample_message,
+};
+pub use text::escape_slack;
 
 /// The address of PagerDuty's events, for channels that name none.
 pub const PAGERDUTY_URL: &str = "https://events.pagerduty.com/v2/enqueue";
@@ -46,6 +58,8 @@ pub enum ChannelKind {
     Alertmanager,
     /// An event for PagerDuty.
     Pagerduty,
+    /// An e-mail, by the mail server of the channel.
+    Email,
 }
 
 impl ChannelKind {
@@ -70,6 +84,7 @@ impl ChannelKind {
             Self::Teams => "Microsoft Teams",
             Self::Alertmanager => "Alertmanager",
             Self::Pagerduty => "PagerDuty",
+            Self::Email => "E-mail",
         }
     }
 
@@ -88,12 +103,19 @@ pub struct NewChannel {
     pub name: String,
     /// What it sends.
     pub kind: ChannelKind,
-    /// Where to; may be omitted for PagerDuty.
+    /// Where to; may be omitted for PagerDuty, and is for e-mail.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub url: String,
-    /// Signs the messages of a webhook (`whsec_` and base64, or any text); the integration key of PagerDuty. Never shown again.
+    /// Signs the messages of a webhook (`whsec_` and base64, or any text); the integration key of PagerDuty; the password at the mail
+    /// server. Never shown again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
+    /// The mail server and the addresses; only for e-mail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<EmailSettings>,
+    /// The text of its messages as a template; without it, the built-in text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
 }
 
 impl fmt::Debug for NewChannel {
@@ -119,6 +141,12 @@ pub struct Channel {
     /// Whether it has a secret.
     #[serde(default)]
     pub has_secret: bool,
+    /// The mail server and the addresses of a channel that sends e-mail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<EmailSettings>,
+    /// The text of its messages as a template; the built-in text without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
     /// Who created it.
     pub created_by: String,
     /// When it was created.
@@ -359,6 +387,9 @@ pub struct Delivery {
     /// When it was delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivered_at: Option<Timestamp>,
+    /// What was different about it: that the template of the channel failed, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// A subscription to which an incident was not sent, and why.

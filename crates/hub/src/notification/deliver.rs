@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::Timestamp;
-use domain::notification::{MessageContent, retry_pause_millis};
+use domain::notification::retry_pause_millis;
 use futures::future::join_all;
 use store::channel::ChannelRow;
 use tokio::time::Instant;
 
 use super::outbox_message::OutboxMessage;
-use super::request::build_request;
 use crate::hub::CommitEffects;
 use crate::{Error, Hub};
 
@@ -87,22 +86,17 @@ impl Hub {
 
     /// Sends one message and records the outcome; false if the channel as a whole fails.
     async fn send_claimed(&self, channel: &ChannelRow, claimed: &OutboxMessage) -> Result<bool, Error> {
-        let link = match &claimed.content {
-            MessageContent::Incident(message) => self.incident_link(message.incident.id),
-            MessageContent::Publish(message) => self.operation_link(&message.workload, message.operation),
-        };
-        let request = build_request(channel, claimed.id, &claimed.content, (&link, self.clock().now()));
-        let sent = self.send_message(request).await;
+        let sent = self.send_message(channel, claimed.id, &claimed.content).await;
         let now = self.clock().now();
         let name = channel.name.as_str();
         let mut tx = self.write().await?;
         let mut is_usable = true;
         match sent {
-            Ok(()) => {
+            Ok(note) => {
                 // The channel first: a deletion locks it, then the messages that it deletes.
                 store::channel::record_success(&mut tx, channel.project, name, now).await?;
                 // Also if the claim is lost: the receiver has it, and drops a second one with the same id.
-                claimed.record_success(&mut tx, now).await?;
+                claimed.record_success(&mut tx, note, now).await?;
             }
             Err(failure) if failure.is_about_message => {
                 let retry_at = now.plus_millis(retry_pause_millis(claimed.attempts));

@@ -47,12 +47,17 @@ impl From<ClaimedPublish> for OutboxMessage {
 }
 
 impl OutboxMessage {
-    /// Records that it was delivered.
-    pub(super) async fn record_success(&self, tx: &mut Tx, now: Timestamp) -> Result<(), Error> {
+    /// Records that it was delivered, and what was different about it.
+    pub(super) async fn record_success(
+        &self,
+        tx: &mut Tx,
+        note: Option<String>,
+        now: Timestamp,
+    ) -> Result<(), Error> {
         let claim = (self.id, self.epoch);
         match &self.content {
-            MessageContent::Incident(_) => delivery::record_success(tx, claim, now).await?,
-            MessageContent::Publish(_) => publish_message::record_success(tx, claim, now).await?,
+            MessageContent::Incident(_) => delivery::record_success(tx, claim, note, now).await?,
+            MessageContent::Publish(_) => publish_message::record_success(tx, claim, note, now).await?,
         };
         Ok(())
     }

@@ -21,15 +21,18 @@ pub struct MessageRequest {
     pub body: Vec<u8>,
 }
 
-/// The request for a message to a channel. The signature is by the rules of Standard Webhooks.
+/// The request for a message to a channel, with the text of its template if it has one. The signature is by the rules of Standard Webhooks.
 pub(super) fn build_request(
     channel: &ChannelRow,
     id: DeliveryId,
     content: &MessageContent,
-    (link, now): (&str, Timestamp),
+    (link, text, now): (&str, Option<&str>, Timestamp),
 ) -> MessageRequest {
     let secret = channel.secret.as_deref().unwrap_or_default();
-    let payload = build_payload(channel.kind, id, content, (link, secret));
+    let mut payload = build_payload(channel.kind, id, content, (link, secret));
+    if let Some(text) = text {
+        payload = payload.with_text(channel.kind, text);
+    }
     let body = serde_json::to_vec(&payload.body).unwrap_or_default();
     let mut headers = Vec::new();
     if channel.kind == ChannelKind::Webhook {

@@ -8,6 +8,7 @@ use domain::{Finding, SubscriptionId};
 use store::Tx;
 use store::subscription::SubscriptionRow;
 
+use super::channel::incidents_only;
 use crate::hub::CommitEffects;
 use crate::time_zone::check_zone;
 use crate::{Actor, Error, Hub};
@@ -43,10 +44,7 @@ impl Hub {
             return Err(Error::not_found("channel", new.channel));
         };
         if new.publisher.is_some() && !channel.kind.accepts_publishes() {
-            let message = format!("A channel for {} is sent incidents only.", channel.kind.label());
-            let hint =
-                "The end of a publish is no alert that is resolved later: use a webhook, Slack or Teams.";
-            return Err(reject(message, hint, "/channel"));
+            return Err(Error::Invalid(vec![incidents_only(channel.kind, "/channel")]));
         }
         if let Some(workload) = &new.workload {
             self.load_workload_head(&mut tx, workload).await?;

@@ -15,7 +15,7 @@ async fn start(quiet_hours: &str) -> (TestHub, Receiver, [TestAgent; 2]) {
     let receiver = Receiver::default();
     test.hub.set_message_sender(receiver.clone());
     let url = "https://ops.example.com/hook".into();
-    let channel = NewChannel { name: "mine".into(), kind: ChannelKind::Webhook, url, secret: None };
+    let channel = NewChannel { name: "mine".into(), url, ..NewChannel::default() };
     test.hub.create_channel(&test.actor, channel).await.unwrap();
     let subscription = NewSubscription {
         channel: "mine".into(),
@@ -125,7 +125,8 @@ async fn a_publish_that_is_replaced_ends_and_only_one_s_own_are_told() {
     let rejected = test.hub.create_subscription(&test.actor, to_ops("ana", "mine")).await.unwrap_err();
     assert_eq!(rejected.findings()[0].path, "/publisher", "{rejected:?}");
     let secret = Some("key".to_owned());
-    let pager = NewChannel { name: "pager".into(), kind: ChannelKind::Pagerduty, url: String::new(), secret };
+    let pager =
+        NewChannel { name: "pager".into(), kind: ChannelKind::Pagerduty, secret, ..NewChannel::default() };
     test.hub.create_channel(&test.actor, pager).await.unwrap();
     let rejected = test.hub.create_subscription(&test.actor, to_ops("", "pager")).await.unwrap_err();
     assert_eq!(rejected.findings()[0].path, "/channel", "{rejected:?}");

@@ -2,7 +2,7 @@
 
 use domain::health::{Health, HealthStatus};
 use domain::incident::{Incident, IncidentCause, IncidentCluster, IncidentQuery, IncidentState};
-use domain::notification::{ChannelKind, DeliveryState, IncidentMessage, MessageKind};
+use domain::notification::{ChannelKind, DeliveryState, EmailSettings, IncidentMessage, MessageKind};
 use domain::{DeliveryId, IncidentId, Timestamp};
 
 use super::databases::for_each_engine;
@@ -39,6 +39,8 @@ pub(super) async fn insert_channel(store: &Store, name: &str) {
         kind: ChannelKind::Webhook,
         target: "https://a.test/".to_owned(),
         secret: Some("s3cret".to_owned()),
+        email: Some(EmailSettings { host: "mail.test".to_owned(), ..EmailSettings::default() }),
+        template: Some("{{ title }}".to_owned()),
         created_by: "ana".to_owned(),
         created_at: at(0),
         failures: 0,
@@ -127,7 +129,9 @@ async fn p27_messages_are_claimed_once_and_in_the_order_of_their_incident() {
                 .await
                 .unwrap()
         );
-        assert!(delivery::record_success(&mut tx, (again[0].id, again[0].epoch), at(81)).await.unwrap());
+        assert!(
+            delivery::record_success(&mut tx, (again[0].id, again[0].epoch), None, at(81)).await.unwrap()
+        );
         tx.commit().await.unwrap();
         let closed = claim(&store, at(82)).await;
         assert_eq!(closed[0].message.kind, MessageKind::Closed);

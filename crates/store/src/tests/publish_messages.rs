@@ -103,11 +103,13 @@ async fn a_watched_publish_is_evaluated_until_it_ends_and_is_then_sent_once() {
         );
         let claimed = publish_message::claim(&mut tx, project_id(), 10, at(200), at(260)).await.unwrap();
         let claim = (claimed[0].id, claimed[0].epoch);
-        assert!(publish_message::record_success(&mut tx, claim, at(201)).await.unwrap());
-        assert!(!publish_message::record_success(&mut tx, claim, at(202)).await.unwrap(), "only once");
+        let note = Some("Line 1 of the template failed.".to_owned());
+        assert!(publish_message::record_success(&mut tx, claim, note.clone(), at(201)).await.unwrap());
+        assert!(!publish_message::record_success(&mut tx, claim, None, at(202)).await.unwrap(), "only once");
         assert!(!publish_message::has_due(&mut tx, at(9_999)).await.unwrap());
         let sent = publish_message::list(&mut tx, operation_id()).await.unwrap();
         assert_eq!((sent[0].state, sent[0].delivered_at), (DeliveryState::Delivered, Some(at(201))));
+        assert_eq!(sent[0].note, note);
         assert!(channel::delete(&mut tx, project_id(), "ops").await.unwrap());
         assert!(publish_message::list(&mut tx, operation_id()).await.unwrap().is_empty());
         tx.commit().await.unwrap();

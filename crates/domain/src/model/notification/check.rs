@@ -1,6 +1,6 @@
 //! The checks of channels and subscriptions before they are stored.
 
-use super::{ChannelKind, NewChannel, NewSubscription, PAGERDUTY_URL, SubscriptionScope};
+use super::{ChannelKind, EmailSettings, NewChannel, NewSubscription, PAGERDUTY_URL, SubscriptionScope};
 use crate::kubernetes::labels::LabelSelector;
 use crate::kubernetes::name;
 use crate::model::owner::check_owners;
@@ -26,11 +26,12 @@ impl ChannelKind {
 }
 
 impl NewChannel {
-    /// The address: that of PagerDuty if it is omitted.
-    pub fn target(&self) -> &str {
+    /// The address: that of PagerDuty if it is omitted, and that of the mail server of a channel that sends e-mail.
+    pub fn target(&self) -> String {
         match (self.kind, self.url.trim()) {
-            (ChannelKind::Pagerduty, "") => PAGERDUTY_URL,
-            (_, url) => url,
+            (ChannelKind::Pagerduty, "") => PAGERDUTY_URL.to_owned(),
+            (ChannelKind::Email, _) => self.email.as_ref().map(EmailSettings::url).unwrap_or_default(),
+            (_, url) => url.to_owned(),
         }
     }
 
@@ -42,7 +43,10 @@ impl NewChannel {
             let message = format!("{shown:?} is no name of a channel.");
             findings.push(error(message, "Use lower-case letters, digits and \"-\", at most 63.", "/name"));
         }
-        findings.extend(self.check_url());
+        match self.kind {
+            ChannelKind::Email => findings.extend(self.check_email()),
+            _ => findings.extend(self.check_url()),
+        }
         let bytes = self.secret.as_ref().map_or(0, String::len);
         if bytes > MAX_SECRET_BYTES {
             let message = format!("The secret has {bytes} bytes, more than {MAX_SECRET_BYTES}.");
@@ -67,7 +71,30 @@ impl NewChannel {
         findings
     }
 
+    fn check_email(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        if !self.url.is_empty() {
+            let hint = "Leave it out; the mail server is the host of email.";
+            findings.push(error("A channel for e-mail has no URL.", hint, "/url"));
+        }
+        match &self.email {
+            Some(email) => {
+                findings.extend(email.check(self.secret.as_ref().is_some_and(|text| !text.is_empty())));
+            }
+            None => findings.push(error(
+                "A channel for e-mail needs a mail server, a sender and recipients.",
+                "Write them as email: {host, from, to}.",
+                "/email",
+            )),
+        }
+        findings
+    }
+
     fn check_url(&self) -> Option<Finding> {
+        if self.email.is_some() {
+            let message = format!("A channel for {} has no mail server.", self.kind.label());
+            return Some(error(message, "Leave email out, or use the kind email.", "/email"));
+        }
         let target = self.target();
         let host = target.strip_prefix("https://").or_else(|| target.strip_prefix("http://"));
         let authority = host.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();

@@ -2,9 +2,14 @@
 
 use serde_json::{Value, json};
 
+use super::email::build_email;
+use super::text::{escape_slack, facts, facts_of_incident, title, title_of_incident};
 use super::{ChannelKind, IncidentMessage, MessageContent, MessageKind, PublishMessage};
 use crate::kubernetes::id::DeliveryId;
-use crate::model::incident::{IncidentKind, IncidentSummary};
+use crate::model::incident::IncidentKind;
+
+/// Longest summary that PagerDuty accepts, in characters.
+const MAX_SUMMARY_CHARS: usize = 1_000;
 
 /// A body to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +22,7 @@ pub struct MessagePayload {
     pub path: &'static str,
 }
 
-/// The body of a message. `link` is the address of the incident or the operation in the console, `secret` the integration key of PagerDuty.
+/// The body of a message; of an e-mail its subject and texts, which are sent over SMTP. `link` is the address of the incident or the operation in the console, `secret` the integration key of PagerDuty.
 pub fn build_payload(
     kind: ChannelKind,
     id: DeliveryId,
@@ -35,23 +40,36 @@ pub fn build_payload(
         (ChannelKind::Pagerduty, MessageContent::Incident(message)) => {
             (JSON, pagerduty_event(message, link, secret))
         }
-        (ChannelKind::Slack | ChannelKind::Teams, _) => {
-            let (title, facts) = match content {
-                MessageContent::Incident(message) => (title(message), facts(&message.incident)),
-                MessageContent::Publish(message) => (message.headline(), message.facts()),
-            };
-            let is_slack = kind == ChannelKind::Slack;
-            let body = if is_slack {
-                json!({"text": slack_text(&title, &facts, link)})
-            } else {
-                teams_card(&title, &facts, link)
-            };
-            (JSON, body)
+        (ChannelKind::Slack, _) => {
+            (JSON, json!({"text": slack_text(&title(content), &facts(content), link)}))
         }
+        (ChannelKind::Teams, _) => (JSON, teams_card(&title(content), &facts(content), link)),
+        (ChannelKind::Email, _) => (JSON, json!(build_email(content, link))),
         // Channels of alerts are rejected for publishes.
         (_, MessageContent::Publish(message)) => (CLOUD_EVENT, publish_event(id, message, link)),
     };
     MessagePayload { content_type, body, path }
+}
+
+impl MessagePayload {
+    /// The same with the text of a template, where the receivers of this kind show it. An e-mail is made of its text as a whole.
+    #[must_use]
+    pub fn with_text(mut self, kind: ChannelKind, text: &str) -> Self {
+        let body = &mut self.body;
+        match kind {
+            ChannelKind::Webhook => body["data"]["text"] = json!(text),
+            ChannelKind::Slack | ChannelKind::Email => body["text"] = json!(text),
+            ChannelKind::Teams => {
+                let block = json!({"type": "TextBlock", "text": text, "wrap": true});
+                body["attachments"][0]["content"]["body"] = json!([block]);
+            }
+            ChannelKind::Alertmanager => body[0]["annotations"]["description"] = json!(text),
+            ChannelKind::Pagerduty => {
+                body["payload"]["summary"] = json!(text.chars().take(MAX_SUMMARY_CHARS).collect::<String>());
+            }
+        }
+        self
+    }
 }
 
 const JSON: &str = "application/json";
@@ -81,40 +99,9 @@ fn cloud_event(id: DeliveryId, message: &IncidentMessage, link: &str) -> Value {
         "type": format!("dev.flotilla.incident.{}", message.kind.as_str()),
         "subject": incident.workload,
         "time": message.at.to_string(),
-        "datacontenttype": "application/json",
+        "datacontenttype": JSON,
         "data": {"incident": incident, "owners": message.owners, "url": link},
     })
-}
-
-/// What happened, in one line.
-fn title(message: &IncidentMessage) -> String {
-    match message.kind {
-        MessageKind::Test => "Test of a channel of Flotilla".to_owned(),
-        MessageKind::Updated if message.incident.acknowledged_by.is_some() => {
-            let by = message.incident.acknowledged_by.as_deref().unwrap_or_default();
-            format!("{}, acknowledged by {by}", message.incident.headline())
-        }
-        _ => message.incident.headline(),
-    }
-}
-
-/// The rest: what, where, since when, what changed before, what to do.
-fn facts(incident: &IncidentSummary) -> Vec<(&'static str, String)> {
-    let change = incident.preceding_change.as_ref();
-    let change = change.map(|change| format!("{} ({}, {})", change.message, change.actor, change.at));
-    let all = [
-        ("Cause", incident.cause.clone()),
-        ("Clusters", incident.cluster_text()),
-        ("Since", incident.since.to_string()),
-        ("Change before", change.unwrap_or_default()),
-        ("What to do", incident.hint.clone()),
-    ];
-    all.into_iter().filter(|(_, text)| !text.is_empty()).collect()
-}
-
-/// `mrkdwn` has three characters with a meaning, which mark links and mentions.
-fn escape_slack(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 fn slack_text(title: &str, facts: &[(&'static str, String)], link: &str) -> String {
@@ -162,7 +149,7 @@ fn alert(message: &IncidentMessage, link: &str) -> Value {
             "reason": incident.reason,
         },
         "annotations": {
-            "summary": title(message),
+            "summary": title_of_incident(message),
             "description": incident.cause,
             "clusters": incident.cluster_text(),
             "runbook": incident.hint,
@@ -194,8 +181,10 @@ fn pagerduty_event(message: &IncidentMessage, link: &str, key: &str) -> Value {
         _ => "trigger",
     };
     let links = if link.is_empty() { json!([]) } else { json!([{"href": link, "text": "Incident"}]) };
-    let details: serde_json::Map<String, Value> =
-        facts(incident).into_iter().map(|(name, text)| (name.to_owned(), Value::from(text))).collect();
+    let details: serde_json::Map<String, Value> = facts_of_incident(incident)
+        .into_iter()
+        .map(|(name, text)| (name.to_owned(), Value::from(text)))
+        .collect();
     json!({
         "routing_key": key,
         "event_action": action,
@@ -203,7 +192,7 @@ fn pagerduty_event(message: &IncidentMessage, link: &str, key: &str) -> Value {
         "client": "Flotilla",
         "links": links,
         "payload": {
-            "summary": title(message).chars().take(1_000).collect::<String>(),
+            "summary": title_of_incident(message).chars().take(MAX_SUMMARY_CHARS).collect::<String>(),
             "source": incident.workload,
             "severity": pagerduty_severity(message),
             "timestamp": incident.since.to_string(),
