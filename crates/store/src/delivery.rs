@@ -95,8 +95,8 @@ pub async fn refresh_unsent_opened(
     Ok(changed > 0)
 }
 
-/// Drops what quiet hours hold back from a channel about an incident that ends at `now`: the receiver was sent nothing about it. The row stays, as
-/// a record. Returns whether there was one.
+/// Drops what quiet hours hold back from a channel about an incident that ends at `now`: the receiver was sent nothing about it. The row
+/// stays, as a record. Returns whether there was one.
 pub async fn suppress_held(
     tx: &mut Tx,
     incident: IncidentId,

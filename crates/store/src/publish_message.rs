@@ -1,7 +1,7 @@
 //! The messages about the end of publishes, each for one channel: the other part of the outbox ([`crate::delivery`]).
 //!
-//! A row is written with its publish, without a message. While the publish goes on, `check_at` is when its outcome is evaluated next; then the row has a
-//! message, which is sent like those about incidents.
+//! A row is written with its publish, without a message. While the publish goes on, `check_at` is when its outcome is evaluated next;
+//! then the row has a message, which is sent like those about incidents.
 
 use domain::notification::{Delivery, DeliveryState, MessageKind, PublishMessage, PublishOutcome};
 use domain::{DeliveryId, OperationId, ProjectId, Timestamp, WorkloadId};
@@ -175,8 +175,8 @@ pub async fn has_due(tx: &mut Tx, now: Timestamp) -> Result<bool, Error> {
     Ok(due.bind(now.millis()).fetch_number(tx).await? > 0)
 }
 
-/// Claims up to `limit` messages that can be sent now, oldest first, until `lease_until`. Concurrent claims never return the same one. Commit
-/// before sending them.
+/// Claims up to `limit` messages that can be sent now, oldest first, until `lease_until`. Concurrent claims never return the same one.
+/// Commit before sending them.
 pub async fn claim(
     tx: &mut Tx,
     project: ProjectId,

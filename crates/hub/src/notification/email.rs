@@ -1,4 +1,5 @@
-//! The e-mail for one message: its text, and the ids by which mail programs show the messages about an incident as one conversation; that about a publish is alone.
+//! The e-mail for one message: its text, and the ids by which mail programs show the messages about an incident as one conversation; that
+//! about a publish is alone.
 
 use domain::notification::{EmailContent, EmailSettings, MessageContent, MessageKind};
 use domain::{DeliveryId, Timestamp};

@@ -21,7 +21,8 @@ pub struct MessageRequest {
     pub body: Vec<u8>,
 }
 
-/// The request for a message to a channel, with the text of its template if it has one. The signature is by the rules of Standard Webhooks.
+/// The request for a message to a channel, with the text of its template if it has one. The signature is by the rules of Standard
+/// Webhooks.
 pub(super) fn build_request(
     channel: &ChannelRow,
     id: DeliveryId,

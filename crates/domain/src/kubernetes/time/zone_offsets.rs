@@ -3,7 +3,8 @@
 
 use super::Timestamp;
 
-/// The offsets of a zone from UTC, in milliseconds. A local time is the milliseconds from 1970-01-01T00:00 as the clocks of the zone show it.
+/// The offsets of a zone from UTC, in milliseconds. A local time is the milliseconds from 1970-01-01T00:00 as the clocks of the zone show
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZoneOffsets {
     first: i64,

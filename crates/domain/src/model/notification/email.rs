@@ -261,7 +261,8 @@ fn finish(content: &MessageContent, (text, body): (&str, &str), link: &str) -> E
     EmailContent { subject: subject(content), text, html }
 }
 
-/// The subject: mail programs sort the messages about an incident into one conversation by it, so it does not change. A publish has one message.
+/// The subject: mail programs sort the messages about an incident into one conversation by it, so it does not change. A publish has one
+/// message.
 fn subject(content: &MessageContent) -> String {
     let subject = match content {
         MessageContent::Publish(message) => format!("[Flotilla] {}", message.headline()),

@@ -22,7 +22,8 @@ pub struct MessagePayload {
     pub path: &'static str,
 }
 
-/// The body of a message; of an e-mail its subject and texts, which are sent over SMTP. `link` is the address of the incident or the operation in the console, `secret` the integration key of PagerDuty.
+/// The body of a message; of an e-mail its subject and texts, which are sent over SMTP. `link` is the address of the incident or the
+/// operation in the console, `secret` the integration key of PagerDuty.
 pub fn build_payload(
     kind: ChannelKind,
     id: DeliveryId,

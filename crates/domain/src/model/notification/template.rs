@@ -80,8 +80,8 @@ impl MessageValues {
         Self { texts, lists }
     }
 
-    /// The reason is the outcome, the clusters are those that it is about, and the owner is who published. `cluster_count` is their number, or
-    /// that of all clusters if it is about none in particular.
+    /// The reason is the outcome, the clusters are those that it is about, and the owner is who published. `cluster_count` is their
+    /// number, or that of all clusters if it is about none in particular.
     fn of_publish(message: &PublishMessage, link: &str) -> Self {
         let (revision, publisher) = (message.revision, message.publisher.clone());
         let clusters = if message.affected_count > 0 { message.affected_count } else { message.clusters };

@@ -165,9 +165,9 @@ impl RolloutWindow {
         is_every_day && self.parse_hours().is_some_and(|hours| hours.length >= DAY)
     }
 
-    /// When it opens and closes around `now`, in the order of time. A window that opened yesterday may still be open; eight days contain every
-    /// weekday. On the day of a change of the clocks each end is the first time at which they show it or later, so a window that lies in the
-    /// hour that they skip does not open on that day.
+    /// When it opens and closes around `now`, in the order of time. A window that opened yesterday may still be open; eight days contain
+    /// every weekday. On the day of a change of the clocks each end is the first time at which they show it or later, so a window that
+    /// lies in the hour that they skip does not open on that day.
     fn openings<'w>(
         &'w self,
         hours: &'w WindowHours,

@@ -1,7 +1,7 @@
-//! What a template may contain: variables with filters, conditions, and one level of loops over the lists. The evaluator's language is larger,
-//! and is charged for what it makes. This part of it is closed: nothing makes a value from others, a name that does not exist is found in
-//! branches too that no sample takes, and nothing is nested deeply, because the evaluator's parser and compiler call themselves for each
-//! level.
+//! What a template may contain: variables with filters, conditions, and one level of loops over the lists. The evaluator's language is
+//! larger, and is charged for what it makes. This part of it is closed: nothing makes a value from others, a name that does not exist is
+//! found in branches too that no sample takes, and nothing is nested deeply, because the evaluator's parser and compiler call themselves
+//! for each level.
 
 use domain::notification::{TEMPLATE_FILTERS, TEMPLATE_LISTS, TEMPLATE_TEXTS};
 
