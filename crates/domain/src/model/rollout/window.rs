@@ -205,6 +205,10 @@ impl RolloutWindow {
             Finding::error("G513", message, hint).with_path(format!("{path}/{field}"))
         };
         let mut findings = Vec::new();
+        if self.days.len() > Weekday::ALL.len() {
+            let message = format!("The window lists {} days, more than a week has.", self.days.len());
+            findings.push(error("days", message, "Name each day once."));
+        }
         for (field, text) in [("from", &self.from), ("to", &self.to)] {
             if text.len() > MAX_TIME_BYTES || parse_time_of_day(text).is_none() {
                 let message = format!("The window's {field} is {text:?}, which is not a time of day.");
@@ -454,5 +458,8 @@ mod tests {
         let paths: Vec<&str> = bad.iter().map(|finding| finding.path.as_str()).collect();
         assert_eq!(paths, ["/rollout/window/from", "/rollout/window/to", "/rollout/window/utcOffset"]);
         assert!(bad.iter().all(|finding| finding.code == "G513" && finding.is_blocking()));
+        assert_eq!(window(Weekday::ALL, "22:00", "04:00", "").check("/quietHours"), []);
+        let repeated = window(&[Weekday::Mon; 8], "22:00", "04:00", "").check("/quietHours");
+        assert_eq!((repeated.len(), repeated[0].path.as_str()), (1, "/quietHours/days"));
     }
 }
