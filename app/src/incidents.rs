@@ -16,7 +16,7 @@ use crate::live::{self, Topic};
 use crate::paths;
 use crate::resource::create_resource;
 
-mod deliveries;
+pub(crate) mod deliveries;
 mod page;
 mod title;
 

@@ -11,6 +11,8 @@ use crate::paths::{self, SettingsTab};
 use crate::shortcuts::ShortcutSwitch;
 use crate::theme::ThemeChoice;
 
+mod channel_create;
+mod channel_template;
 mod notification_list;
 mod notifications;
 mod password;

@@ -30,6 +30,8 @@ test("r_4 drift under notify shows applied, live and desired values and who chan
   await step(page, "Policies");
   await openPolicies(page, "Drift");
   await page.getByLabel("On drift").selectOption("notify");
+  await openPolicies(page, "Health");
+  await page.getByLabel("Deadline").fill("1h30m");
   await toStep(page, "Review");
   // A new object shows its manifest on demand.
   await expect(page.getByText("1 accepted")).toBeVisible();
@@ -37,6 +39,11 @@ test("r_4 drift under notify shows applied, live and desired values and who chan
   await expect(page.getByText("image: nginx:1.29").first()).toBeVisible();
   await publish(page, "tide");
   await expect(page.getByText("1 of 1 clusters healthy with r1")).toBeVisible();
+  // The deadline is stored; what is operational is not marked.
+  await open(page, "/workloads/tide?tab=policies");
+  await expect(page.locator(".policy-columns summary", { hasText: "deadline 1h30m" })).toBeVisible();
+  await open(page, "/workloads/tide");
+  await expect(page.getByText("past its deadline")).toHaveCount(0);
   // Nothing is to publish, so the head has no review.
   await expect(page.getByRole("main").getByRole("link", { name: "Edit", exact: true })).toBeVisible();
   await expect(page.getByRole("link", { name: "Review r2" })).toHaveCount(0);

@@ -1,6 +1,8 @@
-// An incident from a bad image to its end: it opens, is acknowledged, names the publish before it, and closes after a rollback.
+// An incident from a bad image to its end: it opens, is acknowledged, names the publish before it, and closes after a rollback. Channels of
+// a webhook and of a mail server, with a template.
 
 import { accessibleAtEverySize, alive, describe, expect, fixture, open, publish, remove, row, step, test, toStep } from "./kit.js";
+import { MailServer } from "./mail-server.js";
 
 test("a bad image opens one incident that a user acknowledges, that leads to the rollback, and that closes after it", async ({ page }) => {
   // The delay of an incident, three publishes, and the retries of the pods.
@@ -67,11 +69,13 @@ test("a channel is created, its test names why it fails, and a subscription uses
   await page.locator("summary", { hasText: "Create subscription" }).click();
   await page.getByLabel("Incidents of").selectOption("Owner");
   await page.getByLabel("Name or labels").fill("team-shop");
+  await page.getByLabel("Quiet hours").fill("22:00-06:00 Europe/Berlin sat,sun");
   await page.getByRole("button", { name: "Test pager" }).click();
   await expect(page.getByText(/pager: The message was not sent/).first()).toBeVisible();
   await expect(page.getByLabel("Name or labels")).toHaveValue("team-shop");
   await page.getByRole("button", { name: "Create subscription" }).click();
   await expect(row(page, "owner team-shop")).toContainText("pager");
+  await expect(row(page, "owner team-shop")).toContainText("22:00-06:00 Europe/Berlin sat,sun");
   // The form is open and empty for the next one.
   await expect(page.getByLabel("Name or labels")).toHaveValue("");
   await expect(page.getByLabel("Incidents of")).toHaveValue("workload");
@@ -95,8 +99,72 @@ test("a channel is created, its test names why it fails, and a subscription uses
   await page.getByRole("button", { name: "Create subscription" }).click();
   await expect(row(page, "owner team-shop")).toContainText("pager");
 
+  // The end of one's own publishes, instead of incidents.
+  await page.getByLabel("Incidents of").selectOption("publisher");
+  await page.getByLabel("Name or labels").fill("");
+  await page.getByRole("button", { name: "Create subscription" }).click();
+  await expect(row(page, "publishes by demo")).toContainText("pager");
+
   await row(page, "pager").getByRole("link", { name: "Delete… pager" }).click();
   await page.getByRole("button", { name: "Delete channel" }).click();
   await expect(page.getByRole("heading", { name: "No channels" })).toBeVisible();
   await expect(page.getByRole("heading", { name: "No subscriptions" })).toBeVisible();
+});
+
+test("a channel for e-mail is created and tested, and its template is refused with a line, previewed and saved", async ({ page, faults }) => {
+  // The first template is not valid.
+  faults.expect(/channel_template|status 4\d\d|Failed to load resource/);
+  const mail = await MailServer.start();
+  await open(page, "/settings?tab=notifications");
+  await page.locator("summary", { hasText: "Create channel" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("letters");
+  await page.getByLabel("Kind", { exact: true }).selectOption("E-mail");
+  await page.locator("summary", { hasText: "Mail server, for e-mail" }).click();
+  await page.getByLabel("Mail server", { exact: true }).fill("127.0.0.1");
+  await page.getByLabel("Protection").selectOption("None (port 25, private addresses only)");
+  await page.getByLabel("Port", { exact: true }).fill(String(mail.port));
+  await page.getByLabel("Sender", { exact: true }).fill("flotilla@example.com");
+  await page.getByLabel("Recipients", { exact: true }).fill("ops@example.com, ben@example.com");
+  await page.getByRole("button", { name: "Create channel" }).click();
+  await expect(row(page, "letters")).toContainText(`smtp://127.0.0.1:${mail.port}`);
+  await expect(row(page, "letters")).toContainText("to ops@example.com, ben@example.com");
+  await page.getByRole("button", { name: "Test letters" }).click();
+  await expect(page.getByText("letters: The receiver accepted the message.").first()).toBeVisible();
+  expect(mail.messages).toHaveLength(1);
+  expect(mail.messages[0]).toContain("Subject: [Flotilla] Test of a channel");
+  expect(mail.messages[0]).toContain("To: ops@example.com, ben@example.com");
+
+  await page.locator("summary", { hasText: "Template of letters" }).click();
+  const template = page.getByLabel("Text of the messages to letters");
+  await template.fill("first\n{{ clusterz }}");
+  await page.getByRole("button", { name: "Preview" }).click();
+  await expect(page.getByText(/Line 2 of the template: There is no variable clusterz/).first()).toBeVisible();
+  await template.fill("{{ workload }} {% for one in clusters %}[{{ one }}]{% endfor %}");
+  await page.getByRole("button", { name: "Preview" }).click();
+  const sample = page.getByRole("region", { name: "Sample message" });
+  await expect(sample).toContainText("shop-web [eu-west-1][eu-west-2][us-east-1]");
+  await expect(page.getByText("nothing was saved")).toBeVisible();
+  await accessibleAtEverySize(page, "a template");
+  await page.getByRole("button", { name: "Save template" }).click();
+  await expect(page.getByText("The template was saved.")).toBeVisible();
+  await open(page, "/settings?tab=notifications");
+  await expect(page.getByLabel("Text of the messages to letters")).toHaveValue(/^\{\{ workload \}\} /);
+
+  // A form belongs to its channel: what was typed for one is not shown under the name of another when the list changes.
+  await page.locator("summary", { hasText: "Create channel" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("zulu");
+  await page.getByLabel("Address", { exact: true }).fill("https://ops.example.com/hook");
+  await page.getByRole("button", { name: "Create channel" }).click();
+  await page.locator("summary", { hasText: "Template of zulu" }).click();
+  const later = page.getByLabel("Text of the messages to zulu");
+  await later.fill("{{ reason }}");
+  await row(page, "letters").getByRole("link", { name: "Delete… letters" }).click();
+  await page.getByRole("button", { name: "Delete channel" }).click();
+  await expect(row(page, "letters")).toHaveCount(0);
+  await expect(page.locator("summary", { hasText: "Template of letters" })).toHaveCount(0);
+  await expect(later).toHaveValue("{{ reason }}");
+  await row(page, "zulu").getByRole("link", { name: "Delete… zulu" }).click();
+  await page.getByRole("button", { name: "Delete channel" }).click();
+  await expect(row(page, "zulu")).toHaveCount(0);
+  await mail.stop();
 });

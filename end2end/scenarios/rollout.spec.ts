@@ -171,6 +171,22 @@ test("g511 without script a rollout is a plain form, and a wave without clusters
   await expect(page).toHaveURL(/\/edit\/policies$/);
   await page.goto("/workloads/lighthouse/publish");
   await expect(page.getByText('The wave "canary" contains none of the selected clusters').first()).toBeVisible();
+  // A time zone is looked up by the server.
+  await page.goto("/workloads/lighthouse/edit/rollout");
+  await page.locator("summary", { hasText: "Schedule, approver and failure timeout" }).click();
+  await page.getByLabel("From", { exact: true }).fill("00:00");
+  await page.getByLabel("To", { exact: true }).fill("24:00");
+  await page.getByLabel("Time zone", { exact: true }).fill("Europe/Berln");
+  await page.getByRole("button", { name: "Continue to Policies" }).click();
+  await expect(page).toHaveURL(/\/edit\/policies$/);
+  await page.goto("/workloads/lighthouse/publish");
+  await expect(page.getByText('There is no time zone "Europe/Berln".').first()).toBeVisible();
+  await page.goto("/workloads/lighthouse/edit/rollout");
+  for (const field of ["From", "To", "Time zone"]) {
+    await page.getByLabel(field, { exact: true }).fill("");
+  }
+  await page.getByRole("button", { name: "Continue to Policies" }).click();
+  await expect(page).toHaveURL(/\/edit\/policies$/);
   await page.goto("/workloads/lighthouse/edit/rollout");
   await page.getByRole("button", { name: "All at once" }).click();
   await page.goto("/workloads/lighthouse/edit/rollout");

@@ -207,6 +207,8 @@ fn register_incidents(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
         .routes(routes!(channel::get::get_channel))
         .routes(routes!(channel::delete::delete_channel))
         .routes(routes!(channel::test::test_channel))
+        .routes(routes!(channel::set_template::set_channel_template))
+        .routes(routes!(channel::preview::preview_channel_template))
         .routes(routes!(subscription::list::list_subscriptions))
         .routes(routes!(subscription::create::create_subscription))
         .routes(routes!(subscription::delete::delete_subscription))

@@ -1,5 +1,7 @@
 //! The client that sends messages about incidents to addresses that users choose.
 
+mod email;
+
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -9,10 +11,11 @@ use egress::{
 };
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use hub::{Hub, MessageRequest, MessageSender};
+use hub::{EmailRequest, Hub, MessageRequest, MessageSender, SendFailure};
 
 use crate::args::RepositoryArg;
 use crate::charts::remote_access;
+use email::EmailClient;
 
 /// Time limits of a message. The whole request ends before the lease of its claim.
 const OPTIONS: EgressOptions = EgressOptions {
@@ -29,8 +32,11 @@ const MAX_RESPONSE_BYTES: usize = 64 << 10;
 /// Gives the hub the client that sends messages. Without it, they wait.
 pub fn set_message_sender(hub: &Hub, arg: RepositoryArg) {
     let Some(access) = remote_access(arg) else { return };
-    match EgressClient::new(OPTIONS) {
-        Ok(client) => hub.set_message_sender(EgressSender { client, policy: access.policy() }),
+    let policy = access.policy();
+    let sender = EgressClient::new(OPTIONS)
+        .and_then(|client| Ok(EgressSender { client, policy, email: EmailClient::new(policy)? }));
+    match sender {
+        Ok(sender) => hub.set_message_sender(sender),
         Err(error) => tracing::warn!(%error, "messages about incidents can't be sent"),
     }
 }
@@ -39,6 +45,7 @@ pub fn set_message_sender(hub: &Hub, arg: RepositoryArg) {
 struct EgressSender {
     client: EgressClient,
     policy: EgressPolicy,
+    email: EmailClient,
 }
 
 impl MessageSender for EgressSender {
@@ -72,6 +79,10 @@ impl MessageSender for EgressSender {
             }
         }
         .boxed()
+    }
+
+    fn send_email(&self, email: EmailRequest) -> BoxFuture<'_, Result<(), SendFailure>> {
+        async move { self.email.send(&email).await }.boxed()
     }
 }
 

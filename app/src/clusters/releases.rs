@@ -6,7 +6,7 @@ use domain::release::ReleaseView;
 use domain::{Timestamp, WorkloadId};
 use leptos::prelude::*;
 
-use crate::components::{Age, Empty, EmptyPage, Pager, StateLabel, unbroken_durations};
+use crate::components::{Age, Empty, EmptyPage, MissedDeadline, Pager, StateLabel, unbroken_durations};
 use crate::{live, paths};
 
 /// The table; `page` is the address of the cluster, the filter by state, and whether it is not the first page.
@@ -40,7 +40,7 @@ pub fn release_table(
             .iter()
             .find(|(workload, removal)| *workload == one.release.workload() && removal.retained_by.is_none())
             .map(|(_, removal)| describe_removal(&one.workload_name, removal, at));
-        let has_message = !one.message.is_empty() || leaving.is_some();
+        let has_message = !one.message.is_empty() || leaving.is_some() || one.release.deadline_at().is_some();
         view! {
             <tr data-release=one.release.id().to_string()>
                 <th scope="row" class="cell-name name">
@@ -56,6 +56,7 @@ pub fn release_table(
                 </td>
                 <td data-label=has_message.then_some("Message")>
                     {leaving}
+                    <MissedDeadline deadline_at=one.release.deadline_at() at=at />
                     {one.message.clone()}
                 </td>
             </tr>

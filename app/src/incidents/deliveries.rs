@@ -1,9 +1,10 @@
-//! What was sent about an incident, and the subscriptions that it was not sent to, with the reason.
+//! What was sent about an incident or a publish, and the subscriptions that it was not sent to, with the reason.
 
 use domain::Timestamp;
 use domain::notification::{Delivery, DeliveryState, MessageKind, SkippedSubscription};
 use leptos::prelude::*;
 
+use crate::components::age::format_utc;
 use crate::components::{Age, icon, pluralize};
 use crate::paths::{self, SettingsTab};
 
@@ -35,7 +36,8 @@ pub fn Deliveries(
     .into_any()
 }
 
-fn delivery_table(deliveries: Vec<Delivery>, at: Timestamp) -> impl IntoView {
+/// The messages with their state.
+pub fn delivery_table(deliveries: Vec<Delivery>, at: Timestamp) -> impl IntoView {
     view! {
         <table class="table">
             <thead>
@@ -53,11 +55,25 @@ fn delivery_table(deliveries: Vec<Delivery>, at: Timestamp) -> impl IntoView {
 
 fn delivery_row(delivery: Delivery, at: Timestamp) -> impl IntoView {
     let attempts = pluralize(delivery.attempts, "attempt");
+    let held_until = delivery.quiet_until.filter(|until| *until > at);
+    let note = delivery.note;
     let (state, detail) = match (delivery.state, delivery.last_error) {
         (DeliveryState::Delivered, _) => (
             view! { <span class="state state-quiet hue-healthy">{icon("synced")} "Delivered"</span> }
                 .into_any(),
-            delivery.delivered_at.map(|when| view! { <Age since=when at=at suffix=" ago" /> }.into_any()),
+            delivery
+                .delivered_at
+                .map(|when| view! { <Age since=when at=at suffix=" ago" /> " " {note} }.into_any()),
+        ),
+        (DeliveryState::Suppressed, _) => (
+            view! { <span class="state state-quiet hue-unknown">{icon("pending")} "Not sent"</span> }
+                .into_any(),
+            Some("It was opened and closed within quiet hours.".into_any()),
+        ),
+        (DeliveryState::Pending, None) if held_until.is_some() => (
+            view! { <span class="state state-quiet hue-paused">{icon("pending")} "Held back"</span> }
+                .into_any(),
+            held_until.map(|until| format!("Quiet hours end at {}.", format_utc(until)).into_any()),
         ),
         (DeliveryState::Pending, None) => (
             view! { <span class="state state-quiet hue-progressing">{icon("pending")} "Waiting"</span> }
@@ -86,6 +102,7 @@ const fn message_label(kind: MessageKind) -> &'static str {
         MessageKind::Updated => "Updated",
         MessageKind::Closed => "Closed",
         MessageKind::Test => "Test",
+        MessageKind::PublishEnded => "Publish ended",
     }
 }
 
@@ -104,5 +121,42 @@ fn skipped_list(skipped: Vec<SkippedSubscription>) -> impl IntoView {
             <summary>"Not sent by " {count}</summary>
             <ul class="stack-sm pb-4">{skipped.into_iter().map(item).collect_view()}</ul>
         </details>
+    }
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use domain::DeliveryId;
+
+    use super::*;
+    use crate::render_tests::render_html;
+
+    #[test]
+    fn e12_what_quiet_hours_hold_back_and_what_they_drop_is_told() {
+        let at = Timestamp::from_millis(1_763_665_200_000);
+        let delivery = |state, quiet_until| Delivery {
+            id: DeliveryId::from_parts(1, 1),
+            channel: "ops".into(),
+            kind: MessageKind::Opened,
+            state,
+            attempts: 0,
+            last_error: None,
+            next_attempt_at: None,
+            quiet_until,
+            created_at: at,
+            delivered_at: None,
+            note: None,
+        };
+        let render = |delivery: Delivery| {
+            render_html(move || view! { <table><tbody>{delivery_row(delivery, at)}</tbody></table> })
+        };
+        let until = at.plus_millis(3_600_000);
+        let held = render(delivery(DeliveryState::Pending, Some(until)));
+        assert!(held.contains("Held back"), "{held}");
+        assert!(held.contains("Quiet hours end at 2025-11-20 20:00:00 UTC."), "{held}");
+        let over = render(delivery(DeliveryState::Pending, Some(at)));
+        assert!(over.contains("Waiting") && !over.contains("Held back"), "{over}");
+        let dropped = render(delivery(DeliveryState::Suppressed, Some(until)));
+        assert!(dropped.contains("It was opened and closed within quiet hours."), "{dropped}");
     }
 }

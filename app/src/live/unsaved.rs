@@ -1,6 +1,6 @@
 //! Forms that only their button saves, and not each input: whoever leaves the page of one by a link, a shortcut or the search while it
 //! has input that is not saved is asked first. A form takes part with the attribute `data-guarded`; the error of its submission is an
-//! alert in it.
+//! alert in it. A button of it that saves nothing, such as Preview, has the attribute `data-keeps-input`.
 //!
 //! Going back in the history is not asked about: no page can stop it.
 
@@ -41,7 +41,9 @@ fn is_other_page(here: &str, address: &str) -> bool {
 mod browser {
     use wasm_bindgen::JsCast;
     use wasm_bindgen::closure::Closure;
-    use web_sys::{Element, Event, EventTarget, HtmlAnchorElement, HtmlFormElement, MouseEvent};
+    use web_sys::{
+        Element, Event, EventTarget, HtmlAnchorElement, HtmlElement, HtmlFormElement, MouseEvent, SubmitEvent,
+    };
 
     use super::is_other_page;
     use crate::live::form::has_typed_input;
@@ -66,6 +68,10 @@ mod browser {
             });
         }
         listen(&document, "submit", |event| {
+            let button: Option<HtmlElement> = event.dyn_ref::<SubmitEvent>().and_then(SubmitEvent::submitter);
+            if button.is_some_and(|button| button.has_attribute("data-keeps-input")) {
+                return;
+            }
             if let Some(form) = find_target(event).filter(|form| form.has_attribute("data-guarded")) {
                 let _ = form.remove_attribute(CHANGED);
                 let _ = form.set_attribute(SUBMITTED, "");

@@ -2,50 +2,22 @@
 
 use domain::Timestamp;
 use domain::authorization::UserAction;
-use domain::notification::{Channel, ChannelKind};
+use domain::notification::Channel;
 use leptos::prelude::*;
-use serde::{Deserialize, Serialize};
 
+use super::channel_create::{ChannelCreate, channel_form};
+use super::channel_template::{ChannelTemplate, TemplateForms, template_forms};
 use super::notification_list::{NotificationList, notifications_read};
 use super::subscriptions::{
     SubscriptionCreate, SubscriptionDelete, SubscriptionDialog, SubscriptionsSection,
 };
 use crate::components::dialog::dialog_buttons;
 use crate::components::error::action_error;
-use crate::components::{Age, ConfirmDialog, Empty, clear_after_success, icon, render_resource};
+use crate::components::{Age, ConfirmDialog, Empty, icon, render_resource};
 use crate::errors::AppResult;
 use crate::paths::{self, SettingsTab};
 use crate::permission::Permission;
 use crate::resource::{count_successes, create_resource};
-
-/// A channel as entered in the form.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ChannelForm {
-    /// Its name.
-    pub name: String,
-    /// What it sends.
-    pub kind: ChannelKind,
-    /// Where to.
-    pub url: String,
-    /// Its secret; empty without one.
-    pub secret: String,
-}
-
-/// Creates a channel.
-#[server(prefix = "/api/fn", endpoint = "channel_create")]
-pub async fn channel_create(form: ChannelForm) -> AppResult<Channel> {
-    use crate::host;
-    use domain::notification::NewChannel;
-    let (hub, actor) = (host::hub()?, host::actor()?);
-    let new = NewChannel {
-        name: form.name.trim().to_owned(),
-        kind: form.kind,
-        url: form.url.trim().to_owned(),
-        secret: Some(form.secret).filter(|secret| !secret.is_empty()),
-    };
-    host::into_app_result(hub.create_channel(&actor, new).await)
-}
 
 /// Sends a message to a channel now; returns what the receiver answered.
 #[server(prefix = "/api/fn", endpoint = "channel_test")]
@@ -76,6 +48,7 @@ pub struct NotificationActions {
     create: ServerAction<ChannelCreate>,
     test: ServerAction<ChannelTest>,
     delete: ServerAction<ChannelDelete>,
+    template: ServerAction<ChannelTemplate>,
     subscribe: ServerAction<SubscriptionCreate>,
     unsubscribe: ServerAction<SubscriptionDelete>,
 }
@@ -87,6 +60,7 @@ impl NotificationActions {
             create: ServerAction::new(),
             test: ServerAction::new(),
             delete: ServerAction::new(),
+            template: ServerAction::new(),
             subscribe: ServerAction::new(),
             unsubscribe: ServerAction::new(),
         }
@@ -96,7 +70,8 @@ impl NotificationActions {
 /// The section.
 #[component]
 pub fn NotificationsSection(actions: NotificationActions) -> impl IntoView {
-    let NotificationActions { create, test, delete, subscribe, unsubscribe } = actions;
+    let NotificationActions { create, test, delete, template, subscribe, unsubscribe } = actions;
+    let forms = TemplateForms::new(template);
     let counts = [
         count_successes(create.value()),
         count_successes(delete.value()),
@@ -114,21 +89,23 @@ pub fn NotificationsSection(actions: NotificationActions) -> impl IntoView {
             </p>
             {action_error(test.value())}
             {move || test.value().get().and_then(Result::ok).map(|text| view! { <p role="status">{text}</p> })}
-            {render_resource(data, move |list| show_sections(list, actions))}
+            {render_resource(data, move |list| show_sections(list, actions, &forms))}
         </div>
     }
     .into_any()
 }
 
-fn show_sections(list: NotificationList, actions: NotificationActions) -> AnyView {
+fn show_sections(list: NotificationList, actions: NotificationActions, forms: &TemplateForms) -> AnyView {
     let names: Vec<String> = list.channels.iter().map(|channel| channel.name.clone()).collect();
     let at = list.at;
+    let templates = template_forms(list.channels.clone(), forms);
     view! {
         <section class="stack-sm" aria-labelledby="channels">
             <h2 class="section" id="channels">"Channels"</h2>
             {show_channels(list.channels, actions.test, at)}
             {channel_form(actions.create)}
         </section>
+        {templates}
         <SubscriptionsSection subscriptions=list.subscriptions channels=names create=actions.subscribe />
     }
     .into_any()
@@ -137,7 +114,7 @@ fn show_sections(list: NotificationList, actions: NotificationActions) -> AnyVie
 fn show_channels(channels: Vec<Channel>, test: ServerAction<ChannelTest>, at: Timestamp) -> AnyView {
     if channels.is_empty() {
         return view! {
-            <Empty title="No channels" text="A channel is where messages are sent to: a webhook, Slack, Microsoft Teams, Alertmanager or PagerDuty."
+            <Empty title="No channels" text="A channel is where messages are sent to: a webhook, Slack, Microsoft Teams, Alertmanager, PagerDuty or e-mail."
                 command="flotilla channel create ops --url https://ops.example.com/hook">
                 // A link to a field opens the fold around it.
                 <a class="btn" href="#channel-name" rel="external">
@@ -175,13 +152,19 @@ fn channel_row(channel: Channel, test: ServerAction<ChannelTest>, at: Timestamp)
         }
         (None, None) => "Not used yet".into_any(),
     };
+    let recipients = channel.email.map(|email| {
+        view! { <div class="meta break-all">{format!("to {}", email.to.join(", "))}</div> }
+    });
     let (href, name) = (paths::channel_dialog(&channel.name), channel.name);
     let (test_label, delete_label) = (format!("Test {name}"), format!("Delete… {name}"));
     view! {
         <tr>
             <th scope="row" class="cell-name name">{name.clone()}</th>
             <td data-label="Kind">{channel.kind.label()}</td>
-            <td data-label="Address" class="mono break-all">{channel.url}</td>
+            <td data-label="Address">
+                <span class="mono break-all">{channel.url}</span>
+                {recipients}
+            </td>
             <td data-label="Status">{status}</td>
             <td class="right cell-state">
                 <span class="inline-flex justify-end gap-2">
@@ -195,49 +178,6 @@ fn channel_row(channel: Channel, test: ServerAction<ChannelTest>, at: Timestamp)
                 </span>
             </td>
         </tr>
-    }
-}
-
-fn channel_form(create: ServerAction<ChannelCreate>) -> impl IntoView {
-    let form = clear_after_success(create.value());
-    let result = move || {
-        let created = create.value().get().and_then(Result::ok);
-        created.map(|channel| view! { <p role="status">{format!("{} was created.", channel.name)}</p> })
-    };
-    let option = |kind: &'static ChannelKind| view! { <option value=kind.as_str()>{kind.label()}</option> };
-    view! {
-        <details class="fold">
-            <summary>"Create channel"</summary>
-            <ActionForm action=create node_ref=form attr:class="stack-md pt-3 max-w-180" attr:data-guarded="">
-                <Permission action=UserAction::ManageChannels>
-                    {action_error(create.value())}
-                    {result}
-                    <div class="field">
-                        <label class="field-label" for="channel-name">"Name"</label>
-                        <input class="input input-mono" id="channel-name" name="form[name]" maxlength="63" required=true autocomplete="off" />
-                    </div>
-                    <div class="field">
-                        <label class="field-label" for="channel-kind">"Kind"</label>
-                        <select class="select" id="channel-kind" name="form[kind]">
-                            {ChannelKind::ALL.iter().map(option).collect_view()}
-                        </select>
-                    </div>
-                    <div class="field">
-                        <label class="field-label" for="channel-url">"Address"</label>
-                        <input class="input input-mono" id="channel-url" name="form[url]" type="url" maxlength="2000" autocomplete="off" placeholder="https://ops.example.com/hook" />
-                        <p class="field-help">"Stored encrypted. Empty for PagerDuty."</p>
-                    </div>
-                    <div class="field">
-                        <label class="field-label" for="channel-secret">"Secret"</label>
-                        <input class="input" id="channel-secret" name="form[secret]" type="password" maxlength="1000" autocomplete="new-password" />
-                        <p class="field-help">"Signs the messages of a webhook; the integration key of PagerDuty. Never shown again."</p>
-                    </div>
-                    <div>
-                        <button class="btn btn-primary" type="submit">"Create channel"</button>
-                    </div>
-                </Permission>
-            </ActionForm>
-        </details>
     }
 }
 

@@ -16,11 +16,12 @@ use crate::permission::Permission;
 use crate::resource::create_resource;
 
 /// The values of the select for the scope, with their labels.
-const SCOPES: [(&str, &str); 4] = [
+const SCOPES: [(&str, &str); 5] = [
     ("workload", "Workload"),
     ("owner", "Owner"),
     ("selector", "Labels of workloads"),
     ("project", "All workloads"),
+    ("publisher", "None: only my own publishes"),
 ];
 
 /// A subscription as entered in the form.
@@ -33,20 +34,33 @@ pub struct SubscriptionForm {
     pub scope: String,
     /// The workload, the owner or the labels.
     pub value: String,
+    /// Quiet hours, such as `22:00-06:00 Europe/Berlin`; empty for none.
+    pub quiet: String,
 }
 
 /// Creates a subscription.
 #[server(prefix = "/api/fn", endpoint = "subscription_create")]
 pub async fn subscription_create(form: SubscriptionForm) -> AppResult<Subscription> {
-    use crate::host;
+    use crate::{errors::AppError, host};
+    use domain::Finding;
     use domain::notification::NewSubscription;
+    use domain::rollout::RolloutWindow;
     let (hub, actor) = (host::hub()?, host::actor()?);
-    let mut new = NewSubscription { channel: form.channel, ..NewSubscription::default() };
+    let quiet_hours = match form.quiet.trim() {
+        "" => None,
+        text => Some(text.parse::<RolloutWindow>().map_err(|error| {
+            let hint = "Leave it empty to send messages at any time.";
+            let finding = Finding::error("G513", format!("{error}."), hint).with_path("/quietHours");
+            host::with_status(AppError::Invalid(vec![finding]))
+        })?),
+    };
+    let mut new = NewSubscription { channel: form.channel, quiet_hours, ..NewSubscription::default() };
     let value = Some(form.value.trim().to_owned());
     match form.scope.as_str() {
         "workload" => new.workload = value,
         "owner" => new.owner = value,
         "selector" => new.selector = value,
+        "publisher" => new.publisher = Some(String::new()),
         _ => new.project = Some("default".to_owned()),
     }
     host::into_app_result(hub.create_subscription(&actor, new).await)
@@ -98,11 +112,13 @@ fn show_subscriptions(subscriptions: Vec<Subscription>, has_channels: bool) -> A
     let row = |one: Subscription| {
         // The visible text is part of the name that screen readers announce.
         let label = format!("Delete… the subscription of {} for {}", one.fields.channel, one.scope);
+        let quiet = one.fields.quiet_hours.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string);
         let href = paths::subscription_dialog(&one.id.to_string());
         view! {
             <tr>
                 <th scope="row" class="cell-name">{one.scope}</th>
                 <td data-label="Channel" class="name">{one.fields.channel}</td>
+                <td data-label="Quiet hours">{quiet}</td>
                 <td data-label="Created by">{one.created_by}</td>
                 <td class="right cell-state">
                     <a class="btn btn-sm btn-danger" href=href aria-label=label>"Delete…"</a>
@@ -116,6 +132,7 @@ fn show_subscriptions(subscriptions: Vec<Subscription>, has_channels: bool) -> A
                 <tr>
                     <th scope="col">"Incidents of"</th>
                     <th scope="col">"Channel"</th>
+                    <th scope="col">"Quiet hours"</th>
                     <th scope="col">"Created by"</th>
                     <th scope="col" class="right"><span class="sr-only">"Actions"</span></th>
                 </tr>
@@ -151,7 +168,12 @@ fn subscription_form(channels: Vec<String>, create: ServerAction<SubscriptionCre
                     <div class="field">
                         <label class="field-label" for="subscription-value">"Name or labels"</label>
                         <input class="input input-mono" id="subscription-value" name="form[value]" maxlength="500" autocomplete="off" placeholder="web, team-shop, or team=shop" />
-                        <p class="field-help">"Empty for all workloads."</p>
+                        <p class="field-help">"Empty for all workloads, and for your own publishes: each is one message when it is operational everywhere, fails or needs you."</p>
+                    </div>
+                    <div class="field">
+                        <label class="field-label" for="subscription-quiet">"Quiet hours"</label>
+                        <input class="input input-mono" id="subscription-quiet" name="form[quiet]" maxlength="120" autocomplete="off" placeholder="22:00-06:00 Europe/Berlin" aria-describedby="subscription-quiet-help" />
+                        <p class="field-help" id="subscription-quiet-help">"Messages are held back until they end; what is opened and closed within them is not sent. In UTC without a zone; sat,sun at the end for some days only. Empty for none."</p>
                     </div>
                     <div>
                         <button class="btn" type="submit">"Create subscription"</button>
@@ -188,6 +210,14 @@ fn show_question(
         (one.fields.channel.clone(), one.scope.clone(), one.created_by.clone());
     let back = paths::settings_tab(SettingsTab::Notifications);
     let id = one.id.to_string();
+    let is_for_publishes = one.fields.publisher.is_some();
+    let about = if is_for_publishes { "The end of " } else { "New incidents of " };
+    let end = if is_for_publishes { " is no longer sent to " } else { " are no longer sent to " };
+    let rest = if is_for_publishes {
+        "."
+    } else {
+        ", unless another subscription selects them. Messages about open incidents are still sent."
+    };
     view! {
         <ConfirmDialog title=format!("Delete the subscription of {channel}?") back=back.clone()>
             <ActionForm action=action>
@@ -196,11 +226,11 @@ fn show_question(
                     <div class="dialog-body">
                         {action_error(action.value())}
                         <p>
-                            "New incidents of "
+                            {about}
                             <b>{scope}</b>
-                            " are no longer sent to "
+                            {end}
                             <b class="name">{channel}</b>
-                            ", unless another subscription selects them. Messages about open incidents are still sent."
+                            {rest}
                         </p>
                         <p>"It was created by "{created_by}"."</p>
                     </div>

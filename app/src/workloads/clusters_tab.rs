@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::release::ReleaseDetail;
 use crate::address::use_tab_query;
 use crate::components::{
-    Age, Empty, EmptyPage, Pager, StateLabel, StatusStyle, health_label, icon, pluralize,
+    Age, Empty, EmptyPage, MissedDeadline, Pager, StateLabel, StatusStyle, health_label, icon, pluralize,
     render_resource_part, sync_label, unbroken,
 };
 use crate::errors::AppResult;
@@ -165,6 +165,7 @@ fn release_rows(
     };
     let facts_notice = release.facts_notice().to_owned();
     let (status, reported_at) = (release.health().status, release.reported_at());
+    let deadline_at = release.deadline_at();
     let health = match row.last_known_state {
         None => health_label(status).into_any(),
         Some(_) => {
@@ -196,6 +197,7 @@ fn release_rows(
             <td class="max-xl:hidden whitespace-nowrap">{reported}</td>
             <td class="min-w-40" title=row.message.clone()>
                 {other_state}
+                <MissedDeadline deadline_at=deadline_at at=at />
                 {(!row.message.is_empty()).then(|| view! { <span class="line-clamp-2">{unbroken(&row.message)}</span> })}
                 {(!facts_notice.is_empty()).then(|| view! { <span class="line-clamp-2 text-3">{unbroken(&facts_notice)}</span> })}
             </td>

@@ -11,7 +11,7 @@ use super::WorkloadList;
 use super::list_address::ListAddress;
 use super::selection::RowSelection;
 use crate::components::counts::describe_counts;
-use crate::components::{Age, Empty, EmptyPage, Pager, StateStrip, StatusStyle};
+use crate::components::{Age, Empty, EmptyPage, MissedDeadline, Pager, StateStrip, StatusStyle};
 use crate::paths;
 
 /// The table of one page.
@@ -90,7 +90,9 @@ fn workload_row(
             <th scope="row" class="cell-name name">
                 <a href=href>{one.name.clone()}</a>
             </th>
-            <td class="cell-state">{state} {suspended} {unreadable}</td>
+            <td class="cell-state">
+                {state} {suspended} {unreadable} <MissedDeadline deadline_at=one.deadline_at at=at />
+            </td>
             <td class="max-sm:hidden" style="min-width:120px" title=describe_counts(&one.counts)>
                 {strip}
             </td>
@@ -166,6 +168,7 @@ mod tests {
             published: Some(1),
             draft_changed: false,
             counts: states.iter().copied().collect(),
+            deadline_at: None,
             updated_by: "demo".to_owned(),
             updated_at: Timestamp::default(),
             unreadable: None,

@@ -13,6 +13,7 @@ use crate::address::use_tab_query;
 use crate::components::status::StatusStyle;
 use crate::components::{Age, EmptyPage, Pager, render_resource_part};
 use crate::errors::AppResult;
+use crate::incidents::deliveries::delivery_table;
 use crate::paths::{self, WorkloadTab};
 use crate::resource::create_resource;
 
@@ -118,7 +119,7 @@ fn show_operations(list: OperationList, name: &str, later: bool) -> AnyView {
             <tbody>{rows}</tbody>
         </table>
         <Pager shown=shown total=total noun="operations" first=later.then_some(base) next=next />
-        {selected.map(show_targets)}
+        {selected.map(|view| show_targets(view, at))}
     }
     .into_any()
 }
@@ -170,8 +171,8 @@ const fn style(status: OperationStatus) -> StatusStyle {
 }
 
 /// The clusters of one operation; those that have not completed it first.
-fn show_targets(view: OperationView) -> AnyView {
-    let OperationView { operation, mut target_clusters } = view;
+fn show_targets(view: OperationView, at: Timestamp) -> AnyView {
+    let OperationView { operation, mut target_clusters, deliveries } = view;
     target_clusters.sort_by_key(|target| target.status == OperationStatus::Succeeded);
     let row = |target: OperationTarget| {
         // On a narrow screen the label stands beside the cell: none for an empty one.
@@ -200,6 +201,10 @@ fn show_targets(view: OperationView) -> AnyView {
                 </thead>
                 <tbody>{target_clusters.into_iter().map(row).collect_view()}</tbody>
             </table>
+            {(!deliveries.is_empty()).then(|| view! {
+                <h3 class="section">"Notifications"</h3>
+                {delivery_table(deliveries, at)}
+            })}
         </section>
     }
     .into_any()

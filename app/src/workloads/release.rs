@@ -13,7 +13,7 @@ use causes::{ReleaseCauses, is_unhealthy};
 use drift::DriftedFields;
 use remedy::ReleaseRemedy;
 
-use crate::components::{Timeline, health_label};
+use crate::components::{MissedDeadline, Timeline, health_label};
 use crate::suspension::SuspendWorkload;
 
 /// The details below an open row.
@@ -32,6 +32,7 @@ pub fn ReleaseDetail(
         let (name, cluster) = (view.workload_name.clone(), view.cluster_name.clone());
         view! { <SuspendWorkload name=name cluster=cluster /> }
     });
+    let deadline_at = view.release.deadline_at();
     view! {
         <div class="panel">
             {(!facts_notice.is_empty()).then(|| view! { <p class="banner hue-paused">{facts_notice}</p> })}
@@ -40,7 +41,8 @@ pub fn ReleaseDetail(
                     <ReleaseCauses view=view.clone() at=at />
                     <ReleaseRemedy view=view.clone() healthy_revision=healthy_revision />
                 </div>
-                <div class="lg:order-first">
+                <div class="lg:order-first stack-sm">
+                    <MissedDeadline deadline_at=deadline_at at=at />
                     <Timeline stages=stages at=at folded=true />
                 </div>
             </div>

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 
 pub mod clusters;
+pub mod deliveries;
 pub mod releases;
 pub mod workloads;
 

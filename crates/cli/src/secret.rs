@@ -1,4 +1,4 @@
-//! Secrets from files: on a command line, other users of the machine could see them.
+//! Secrets from files: on a command line, other users of the machine could see them. So are templates, which have several lines.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -10,10 +10,19 @@ const MAX_SECRET_BYTES: u64 = 64 << 10;
 
 /// The secret in a file, or on standard input for `-`.
 pub fn read_secret(path: &Path) -> Result<String, Failure> {
+    read_only(path, "secret")
+}
+
+/// The template of a channel in a file, or on standard input for `-`.
+pub fn read_template(path: &Path) -> Result<String, Failure> {
+    read_only(path, "template")
+}
+
+/// The text of a file that contains nothing else, without line ends at its end.
+fn read_only(path: &Path, what: &str) -> Result<String, Failure> {
     let shown = path.display();
-    let failed = |error: io::Error| {
-        Failure::new(format!("{shown} can't be read: {error}."), "Name a file that contains only the secret.")
-    };
+    let hint = format!("Name a file that contains only the {what}.");
+    let failed = |error: io::Error| Failure::new(format!("{shown} can't be read: {error}."), hint.as_str());
     let mut text = String::new();
     if path.as_os_str() == "-" {
         io::stdin().lock().take(MAX_SECRET_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
@@ -23,11 +32,11 @@ pub fn read_secret(path: &Path) -> Result<String, Failure> {
     }
     if text.len() as u64 > MAX_SECRET_BYTES {
         let message = format!("{shown} has more than {} KiB.", MAX_SECRET_BYTES >> 10);
-        return Err(Failure::usage(message, "Name a file that contains only the secret."));
+        return Err(Failure::usage(message, hint));
     }
-    let secret = text.trim_end_matches(['\r', '\n']);
-    if secret.is_empty() {
-        return Err(Failure::usage(format!("{shown} is empty."), "Write the secret into it."));
+    let text = text.trim_end_matches(['\r', '\n']);
+    if text.is_empty() {
+        return Err(Failure::usage(format!("{shown} is empty."), format!("Write the {what} into it.")));
     }
-    Ok(secret.to_owned())
+    Ok(text.to_owned())
 }

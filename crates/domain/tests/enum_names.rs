@@ -5,6 +5,7 @@ use domain::drift::{DriftState, DriftVerb};
 use domain::finding::Severity;
 use domain::health::HealthStatus;
 use domain::join::{ClusterConditionType, RegistrationState};
+use domain::notification::PublishOutcome;
 use domain::placement::{FactKey, ScoreName};
 use domain::project::PublishApproval;
 use domain::release::stage::StageReason;
@@ -44,6 +45,7 @@ fn every_name_is_the_name_in_json() {
     assert_names_as_in_json(SearchKind::as_str);
     assert_names_as_in_json(ActionName::as_str);
     assert_names_as_in_json(DriftState::as_str);
+    assert_names_as_in_json(PublishOutcome::as_str);
     assert_names_as_in_json(|verb: DriftVerb| verb.into());
 }
 

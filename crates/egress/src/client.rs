@@ -247,7 +247,7 @@ impl EgressClient {
     /// # Errors
     /// There are no trusted root certificates.
     pub fn new(options: EgressOptions) -> Result<Self, EgressUnavailable> {
-        let tls = tls_config().map_err(|error| EgressUnavailable(error.to_string()))?;
+        let tls = tls_config()?;
         let build = |network: ReachableNetwork| {
             Client::builder()
                 .user_agent(options.user_agent)
@@ -366,8 +366,15 @@ impl EgressClient {
 #[error("no HTTPS request can be sent from here: {0}")]
 pub struct EgressUnavailable(String);
 
-/// Trusts the certificates of the system, or those in `SSL_CERT_FILE`.
-fn tls_config() -> Result<rustls::ClientConfig, rustls::Error> {
+/// TLS that trusts the certificates of the system, or those in `SSL_CERT_FILE`: also for a program that makes a connection of its own.
+///
+/// # Errors
+/// There are no trusted root certificates.
+pub fn tls_config() -> Result<rustls::ClientConfig, EgressUnavailable> {
+    build_tls_config().map_err(|error| EgressUnavailable(error.to_string()))
+}
+
+fn build_tls_config() -> Result<rustls::ClientConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = rustls::ClientConfig::builder_with_provider(provider);
     Ok(builder.with_safe_default_protocol_versions()?.with_platform_verifier()?.with_no_client_auth())

@@ -20,7 +20,7 @@ mod registry;
 
 pub use client::{
     CacheValidators, EgressClient, EgressOptions, EgressUnavailable, FetchRequest, FetchResponse, PostBody,
-    ResponseStream,
+    ResponseStream, tls_config,
 };
 pub use credentials::{Credentials, InvalidCredentials};
 pub use error::{FetchError, FetchErrorKind};

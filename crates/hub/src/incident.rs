@@ -3,7 +3,9 @@
 use domain::authorization::UserAction;
 use domain::event::{EventKind, EventSubject, NewEvent};
 use domain::incident::{Incident, IncidentKind, IncidentQuery, IncidentState, IncidentSummary};
-use domain::notification::{IncidentDetails, IncidentSubject, MessageKind, SkippedSubscription};
+use domain::notification::{
+    IncidentDetails, IncidentSubject, MessageKind, SkippedSubscription, SubscriptionScope,
+};
 use domain::page::Page;
 use domain::{ClusterId, IncidentId};
 use store::Tx;
@@ -94,7 +96,9 @@ impl Hub {
         let deliveries = store::delivery::list(tx, incident.id).await?;
         let subscriptions = store::subscription::list(tx, self.project()).await?;
         let is_sent = |row: &SubscriptionRow| deliveries.iter().any(|sent| sent.channel == row.channel);
-        let skipped = subscriptions.into_iter().filter(|row| !is_sent(row));
+        // Those for publishes are for no incident.
+        let is_for_incidents = |row: &SubscriptionRow| !matches!(row.scope, SubscriptionScope::Publisher(_));
+        let skipped = subscriptions.into_iter().filter(|row| is_for_incidents(row) && !is_sent(row));
         let skipped_subscriptions = skipped.map(|row| explain_skipped(row, incident, &subject)).collect();
         Ok(IncidentDetails {
             incident: incident.summary(),

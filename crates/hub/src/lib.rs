@@ -54,6 +54,7 @@ mod server_status;
 mod sign_in;
 mod supervise;
 mod suspension;
+mod time_zone;
 mod user;
 mod workload;
 
@@ -80,7 +81,7 @@ pub use join::{
 };
 pub use live::EventPositions;
 pub use loops::{LOOPS, Loops, TableStatistics};
-pub use notification::{MessageRequest, MessageSender};
+pub use notification::{EmailRequest, MessageRequest, MessageSender, SendFailure};
 pub use overrides::OverrideChange;
 pub use placement::PlacementInputs;
 pub use sign_in::{NewSession, SignInClient, SignInStatistics};

@@ -63,6 +63,9 @@ impl Hub {
             counts: OperationCounts::default(),
         };
         store::operation::insert(tx, request.workload, &operation).await?;
+        if operation.kind == OperationKind::Publish {
+            Box::pin(self.watch_publish(tx, request.workload, &operation)).await?;
+        }
         Ok(operation.id)
     }
 
@@ -185,7 +188,8 @@ async fn load_view(tx: &mut Tx, stored: StoredOperation) -> Result<OperationView
     };
     target_clusters.sort_by(|a, b| a.cluster_name.cmp(&b.cluster_name));
     operation.counts = OperationCounts::from_targets(&target_clusters);
-    Ok(OperationView { operation, target_clusters })
+    let deliveries = store::publish_message::list(tx, operation.id).await?;
+    Ok(OperationView { operation, target_clusters, deliveries })
 }
 
 /// The outcome of the open operations before the latest one. A publish leaves them open, because its transaction does not

@@ -1,10 +1,10 @@
 //! Channels: where messages about incidents are sent to.
 
-use domain::notification::ChannelKind;
+use domain::notification::{ChannelKind, EmailSettings};
 use domain::{ProjectId, Timestamp};
 
 use crate::decode::{decode_row, decode_rows};
-use crate::sql::sql;
+use crate::sql::{sql, to_json};
 use crate::table::{self, table_row};
 use crate::{Error, Tx};
 
@@ -23,6 +23,10 @@ pub struct ChannelRow {
     pub target: String,
     /// Signs its messages, or is a part of them.
     pub secret: Option<String>,
+    /// The mail server and the addresses of a channel that sends e-mail.
+    pub email: Option<EmailSettings>,
+    /// The text of its messages as a template.
+    pub template: Option<String>,
     /// Who created it.
     pub created_by: String,
     /// When it was created.
@@ -44,6 +48,8 @@ table_row! {
     Fixed kind = row.kind.as_str() => kind: enum_value;
     Fixed target = &row.target => target: text;
     Fixed secret = row.secret.clone() => secret: opt_text;
+    Fixed email = row.email.as_ref().map(to_json).transpose()? => email: opt_json;
+    Mutable template = row.template.clone() => template: opt_text;
     Fixed created_by = &row.created_by => created_by: text;
     Fixed created_at = row.created_at => created_at: timestamp;
     Mutable failures = row.failures => failures: count;
@@ -95,6 +101,18 @@ pub async fn share(tx: &mut Tx, project: ProjectId, name: &str) -> Result<bool, 
 pub async fn delete(tx: &mut Tx, project: ProjectId, name: &str) -> Result<bool, Error> {
     let delete = sql("DELETE FROM channel WHERE project_id = $1 AND name = $2");
     Ok(delete.bind_text(project).bind_text(name).execute(tx).await? == 1)
+}
+
+/// Sets or removes the template of a channel; false if there is no such channel.
+pub async fn set_template(
+    tx: &mut Tx,
+    project: ProjectId,
+    name: &str,
+    template: Option<&str>,
+) -> Result<bool, Error> {
+    let update = sql("UPDATE channel SET template = $1 WHERE project_id = $2 AND name = $3");
+    let update = update.bind(template.map(str::to_owned)).bind_text(project).bind_text(name);
+    Ok(update.execute(tx).await? == 1)
 }
 
 /// Records that a message was delivered: what waits for the channel is sent.

@@ -24,6 +24,8 @@ pub struct NewDelivery<'m> {
     pub position: i64,
     /// When it is sent, at the earliest.
     pub due_at: Timestamp,
+    /// Until when quiet hours hold it back; `due_at` is not before that.
+    pub quiet_until: Option<Timestamp>,
     /// The message.
     pub message: &'m IncidentMessage,
 }
@@ -39,6 +41,7 @@ table_row! {
     Fixed message = to_json(row.message)? => message: json;
     Fixed created_at = row.message.at;
     Fixed due_at = row.due_at;
+    Fixed quiet_until = row.quiet_until;
     Fixed claim_epoch = 0_i64 => epoch: int;
     Fixed attempts = 0_i64 => attempts: count;
 }
@@ -92,6 +95,27 @@ pub async fn refresh_unsent_opened(
     Ok(changed > 0)
 }
 
+/// Drops what quiet hours hold back from a channel about an incident that ends at `now`: the receiver was sent nothing about it. The row
+/// stays, as a record. Returns whether there was one.
+pub async fn suppress_held(
+    tx: &mut Tx,
+    incident: IncidentId,
+    (project, channel): (ProjectId, &str),
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let changed =
+        sql("UPDATE delivery SET due_at = NULL WHERE incident_id = $1 AND project_id = $2 AND channel = $3 \
+         AND kind = $4 AND due_at IS NOT NULL AND attempts = 0 AND quiet_until > $5")
+        .bind_text(incident)
+        .bind_text(project)
+        .bind_text(channel)
+        .bind_text(MessageKind::Opened.as_str())
+        .bind(now.millis())
+        .execute(tx)
+        .await?;
+    Ok(changed > 0)
+}
+
 /// Deletes the updates about an incident that were not delivered to a channel: a later message contains what they say.
 pub async fn delete_unsent_updates(
     tx: &mut Tx,
@@ -132,7 +156,7 @@ pub async fn list_channels(tx: &mut Tx, incident: IncidentId) -> Result<Vec<Stri
 
 /// The messages about an incident, oldest first.
 pub async fn list(tx: &mut Tx, incident: IncidentId) -> Result<Vec<Delivery>, Error> {
-    let rows = sql("SELECT d.id, d.channel, d.kind, d.created_at, d.due_at, d.attempts, d.last_error, d.delivered_at, c.retry_at \
+    let rows = sql("SELECT d.id, d.channel, d.kind, d.created_at, d.due_at, d.attempts, d.last_error, d.delivered_at, d.quiet_until, d.note, c.retry_at \
          FROM delivery d JOIN channel c ON c.project_id = d.project_id AND c.name = d.channel \
          WHERE d.incident_id = $1 ORDER BY d.position, d.channel LIMIT 500")
     .bind_text(incident)
@@ -143,17 +167,25 @@ pub async fn list(tx: &mut Tx, incident: IncidentId) -> Result<Vec<Delivery>, Er
 
 fn read_delivery(row: &RowReader<'_>) -> Result<Delivery, DecodeError> {
     let delivered_at = row.opt_timestamp("delivered_at")?;
-    let due_at = row.opt_timestamp("due_at")?.max(row.opt_timestamp("retry_at")?);
+    let due_at = row.opt_timestamp("due_at")?;
+    let state = match (delivered_at, due_at) {
+        (Some(_), _) => DeliveryState::Delivered,
+        (None, Some(_)) => DeliveryState::Pending,
+        (None, None) => DeliveryState::Suppressed,
+    };
+    let next_attempt_at = due_at.max(row.opt_timestamp("retry_at")?);
     Ok(Delivery {
         id: row.parse("id")?,
         channel: row.text("channel")?,
         kind: row.enum_value("kind")?,
-        state: if delivered_at.is_some() { DeliveryState::Delivered } else { DeliveryState::Pending },
+        state,
         attempts: row.count("attempts")?,
         last_error: row.opt_text("last_error")?,
-        next_attempt_at: due_at.filter(|_| delivered_at.is_none()),
+        next_attempt_at: next_attempt_at.filter(|_| state == DeliveryState::Pending),
+        quiet_until: row.opt_timestamp("quiet_until")?,
         created_at: row.timestamp("created_at")?,
         delivered_at,
+        note: row.opt_text("note")?,
     })
 }
 
@@ -218,37 +250,72 @@ pub async fn claim(
     Ok(decode_readable_rows(&rows.fetch_all(tx).await?, TABLE, read_row))
 }
 
-/// Records that a message was delivered; false if the claim is lost.
+/// Records that a message was delivered, and what was different about it; false if the claim is lost.
 pub async fn record_success(
     tx: &mut Tx,
-    (id, epoch): (DeliveryId, i64),
+    claim: (DeliveryId, i64),
+    note: Option<String>,
     now: Timestamp,
 ) -> Result<bool, Error> {
-    let update = sql("UPDATE delivery SET due_at = NULL, last_error = NULL, delivered_at = $1 \
-         WHERE id = $2 AND claim_epoch = $3 AND due_at IS NOT NULL");
-    Ok(update.bind(now.millis()).bind_text(id).bind(epoch).execute(tx).await? == 1)
+    record_success_in(tx, TABLE, claim, note, now).await
+}
+
+/// The same in a table of the outbox.
+pub(crate) async fn record_success_in(
+    tx: &mut Tx,
+    table: &str,
+    (id, epoch): (DeliveryId, i64),
+    note: Option<String>,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    let update = sql("UPDATE ").push(table).push(
+        " SET due_at = NULL, last_error = NULL, delivered_at = $1, note = $2 \
+         WHERE id = $3 AND claim_epoch = $4 AND due_at IS NOT NULL",
+    );
+    let update = update.bind(now.millis()).bind(note).bind_text(id).bind(epoch);
+    Ok(update.execute(tx).await? == 1)
 }
 
 /// Records that an attempt failed; false if the claim is lost.
 pub async fn record_failure(
     tx: &mut Tx,
-    (id, epoch): (DeliveryId, i64),
+    claim: (DeliveryId, i64),
     error: &str,
     retry_at: Timestamp,
 ) -> Result<bool, Error> {
-    let update = sql("UPDATE delivery SET due_at = $1, last_error = $2 \
-         WHERE id = $3 AND claim_epoch = $4 AND due_at IS NOT NULL");
+    record_failure_in(tx, TABLE, claim, (error, retry_at)).await
+}
+
+/// The same in a table of the outbox.
+pub(crate) async fn record_failure_in(
+    tx: &mut Tx,
+    table: &str,
+    (id, epoch): (DeliveryId, i64),
+    (error, retry_at): (&str, Timestamp),
+) -> Result<bool, Error> {
+    let update = sql("UPDATE ").push(table).push(
+        " SET due_at = $1, last_error = $2 \
+         WHERE id = $3 AND claim_epoch = $4 AND due_at IS NOT NULL",
+    );
     let update = update.bind(retry_at.millis()).bind_text(error).bind_text(id).bind(epoch);
     Ok(update.execute(tx).await? == 1)
 }
 
 /// Returns a message that was claimed and not tried.
-pub async fn release_claim(
+pub async fn release_claim(tx: &mut Tx, claim: (DeliveryId, i64), due_at: Timestamp) -> Result<(), Error> {
+    release_claim_in(tx, TABLE, claim, due_at).await
+}
+
+/// The same in a table of the outbox.
+pub(crate) async fn release_claim_in(
     tx: &mut Tx,
+    table: &str,
     (id, epoch): (DeliveryId, i64),
     due_at: Timestamp,
 ) -> Result<(), Error> {
-    sql("UPDATE delivery SET due_at = $1, attempts = attempts - 1 WHERE id = $2 AND claim_epoch = $3 AND due_at IS NOT NULL")
+    sql("UPDATE ")
+        .push(table)
+        .push(" SET due_at = $1, attempts = attempts - 1 WHERE id = $2 AND claim_epoch = $3 AND due_at IS NOT NULL")
         .bind(due_at.millis())
         .bind_text(id)
         .bind(epoch)

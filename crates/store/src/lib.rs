@@ -54,6 +54,7 @@ pub mod password_link;
 pub mod pending_removal;
 pub mod plan;
 pub mod project;
+pub mod publish_message;
 pub mod queue;
 pub mod redaction;
 pub mod registration;

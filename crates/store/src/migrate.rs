@@ -44,11 +44,13 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 21, text: include_str!("../../../migrations/0021_drift_inbox.sql") },
     Migration { version: 22, text: include_str!("../../../migrations/0022_identity_provider.sql") },
     Migration { version: 23, text: include_str!("../../../migrations/0023_sessions_and_redaction.sql") },
+    Migration { version: 25, text: include_str!("../../../migrations/0025_deadlines_and_messages.sql") },
     Migration { version: 26, text: include_str!("../../../migrations/0026_approvals_and_rollbacks.sql") },
     Migration {
         version: 27,
         text: include_str!("../../../migrations/0027_suspension_and_cluster_owners.sql"),
     },
+    Migration { version: 28, text: include_str!("../../../migrations/0028_channel_text.sql") },
 ];
 
 /// The migration since which columns are encrypted.

@@ -23,11 +23,11 @@ mod save;
 mod scope;
 
 pub use connectivity::set_connectivity_by_cluster;
-pub(crate) use counts::flush as flush_counts;
 pub use counts::{
     all as counts_all, by_cluster as counts_by_cluster, by_workload as counts_by_workload,
     last_known_by_cluster as last_known_counts_by_cluster,
 };
+pub(crate) use counts::{first_deadlines, flush as flush_counts};
 pub use fleet::{MatrixCell, list_attention, list_cells, list_worst_messages};
 pub(crate) use list::push_state_filter;
 pub use list::{list_by_cluster, list_by_workload};

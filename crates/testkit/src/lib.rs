@@ -1,5 +1,5 @@
 //! Real control planes for tests, the checker of histories of runs under faults ([`history`]), an HTTP server whose responses
-//! a test decides ([`HttpServer`]), and processes of the own server program ([`StartedServer`]).
+//! a test decides ([`HttpServer`]), a mail server ([`SmtpServer`]), and processes of the own server program ([`StartedServer`]).
 //!
 //! Control planes: etcd and kube-apiserver, and for tests that run workloads also the controller manager,
 //! the scheduler and kwok, which simulates the kubelets of any number of nodes.
@@ -42,6 +42,7 @@ mod pod_fault;
 mod processes;
 mod program;
 mod reserved_port;
+mod smtp_server;
 mod started_server;
 
 use std::env;
@@ -57,6 +58,7 @@ pub use pki::create_certificate_request;
 pub use pod_fault::PodFault;
 pub use processes::{RunningProcess, find_processes};
 pub use reserved_port::ReservedPort;
+pub use smtp_server::{ReceivedEmail, SmtpMode, SmtpServer};
 pub use started_server::StartedServer;
 
 /// Environment variable with the directory of the programs.

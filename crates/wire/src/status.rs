@@ -90,6 +90,9 @@ pub struct TargetCluster {
     /// What a publish would change there because the facts of the cluster have changed since it was rendered; empty if nothing.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub facts_notice: String,
+    /// When it is past the deadline of its policies; absent without one, while nothing is delivered, and once it is operational.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<Timestamp>,
     /// Finalizers that remain while its cluster may have a record of it (S3-10).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finalizers: Vec<String>,
@@ -120,6 +123,7 @@ impl From<ReleaseView> for TargetCluster {
             stages: view.release.stages().clone(),
             message: view.message,
             facts_notice: view.release.facts_notice().to_owned(),
+            deadline_at: view.release.deadline_at(),
             finalizers: view.finalizers,
             conditions: view.conditions,
             revision: view.release.revision(),

@@ -130,6 +130,7 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
     (
         UserAction::Validate,
         &[
+            "previewChannelTemplate",
             "previewCluster",
             "previewGroup",
             "previewPlacement",
@@ -194,9 +195,11 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
         &[
             "createChannel",
             "deleteChannel",
+            "setChannelTemplate",
             "testChannel",
             "channel_create",
             "channel_delete",
+            "channel_template",
             "channel_test",
         ],
     ),

@@ -6,6 +6,8 @@ pub mod create;
 pub mod delete;
 pub mod get;
 pub mod list;
+pub mod preview;
+pub mod set_template;
 pub mod test;
 
 /// Path parameters of a channel.

@@ -12,6 +12,7 @@ mod isolation;
 mod joining;
 mod limits;
 mod lossy;
+mod notices;
 mod outages;
 mod raw_agent;
 mod recorded;

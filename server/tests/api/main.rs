@@ -4,6 +4,7 @@ mod access;
 mod admin_policies;
 mod assets;
 mod audit;
+mod channels;
 mod chart_unwrapping;
 mod clusters;
 mod credentials;

@@ -160,7 +160,9 @@ async fn e12_the_openapi_document_lists_these_operations_on_drift_incidents_and_
     /api/v1/channels POST createChannel
     /api/v1/channels/{channel} DELETE deleteChannel
     /api/v1/channels/{channel} GET getChannel
+    /api/v1/channels/{channel}/template PUT setChannelTemplate
     /api/v1/channels/{channel}:test POST testChannel
+    /api/v1/channels:preview POST previewChannelTemplate
     /api/v1/drift GET listDrift
     /api/v1/drift/{drift} GET getDrift
     /api/v1/drift/{drift}:adopt POST adoptDrift

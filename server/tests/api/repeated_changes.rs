@@ -19,7 +19,8 @@ use crate::sessions::{cookie, form, sign_in};
 use crate::test_server::{TestResponse, TestServer, USER_NAME, WORKLOADS, new_workload};
 
 /// The operations with another method than `GET` that the walk leaves out, and why.
-const EXEMPT: [(&str, &str); 26] = [
+const EXEMPT: [(&str, &str); 27] = [
+    ("previewChannelTemplate", "reads"),
     ("previewCluster", "reads"),
     ("previewGroup", "reads"),
     ("previewPlacement", "reads"),
@@ -273,6 +274,8 @@ async fn change_users(walk: &mut RepeatedChanges<'_>) {
 async fn change_notifications(walk: &mut RepeatedChanges<'_>) {
     let channel = json!({"name": "ops", "kind": "webhook", "url": "https://ops.example.com/hook"});
     walk.repeat("createChannel", Method::POST, "/api/v1/channels", &channel).await;
+    let template = json!({"template": "{{ title }}"});
+    walk.repeat("setChannelTemplate", Method::PUT, "/api/v1/channels/ops/template", &template).await;
     let new = json!({"channel": "ops", "project": "default"});
     let subscription = walk.repeat("createSubscription", Method::POST, "/api/v1/subscriptions", &new).await;
     let path = format!("/api/v1/subscriptions/{}", subscription["id"].as_str().unwrap());

@@ -51,7 +51,8 @@ impl CanaryFleet {
         }
         let received = Received::default();
         let url = start_receiver(received.clone()).await;
-        let channel = NewChannel { name: "ops".into(), kind: ChannelKind::Webhook, url, secret: None };
+        let channel =
+            NewChannel { name: "ops".into(), kind: ChannelKind::Webhook, url, ..NewChannel::default() };
         fleet.client.create_channel(&channel).await.unwrap();
         let owner = Some("team-web".to_owned());
         let owned = NewSubscription { channel: "ops".into(), owner, ..NewSubscription::default() };

@@ -6,11 +6,16 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use domain::incident::{IncidentKind, IncidentQuery, IncidentState};
-use domain::notification::{ChannelKind, DeliveryState, IncidentDetails, NewChannel, NewSubscription};
+use domain::notification::{
+    ChannelKind, Delivery, DeliveryState, IncidentDetails, NewChannel, NewSubscription,
+};
 use domain::remote::OnNewCommit;
 use parking_lot::Mutex;
+use reqwest::{Method, StatusCode};
 use server::args::RepositoryArg;
+use testkit::{SmtpMode, SmtpServer};
 
+use super::emails::mail_channel;
 use super::git_sources::{git_workload, manifest, publish, read_private_repositories, repository};
 use super::*;
 
@@ -31,7 +36,7 @@ pub(super) async fn start_receiver(received: Received) -> String {
 
 impl TestFleet {
     /// The newest incident in this state for which the condition holds, once there is one.
-    async fn wait_for_incident(
+    pub(super) async fn wait_for_incident(
         &self,
         state: IncidentState,
         condition: impl Fn(&IncidentDetails) -> bool,
@@ -93,7 +98,7 @@ async fn the_page_of_an_incident_is_shown_if_its_workload_cannot_be_read() {
     .await;
 }
 
-fn all_delivered(details: &IncidentDetails) -> bool {
+pub(super) fn all_delivered(details: &IncidentDetails) -> bool {
     !details.deliveries.is_empty()
         && details.deliveries.iter().all(|delivery| delivery.state == DeliveryState::Delivered)
 }
@@ -107,7 +112,13 @@ async fn s0_13_e12_a_bad_image_on_three_clusters_is_one_incident_that_its_owners
         let received = Received::default();
         let url = start_receiver(received.clone()).await;
         let secret = Some("a secret of 16 bytes or more".to_owned());
-        let new = NewChannel { name: "ops".into(), kind: ChannelKind::Webhook, url, secret };
+        let new = NewChannel {
+            name: "ops".into(),
+            kind: ChannelKind::Webhook,
+            url,
+            secret,
+            ..NewChannel::default()
+        };
         let channel = fleet.client.create_channel(&new).await.unwrap();
         assert!(channel.has_secret && !channel.url.contains("s3cret"), "{channel:?}");
         assert!(fleet.client.test_channel("ops").await.unwrap().delivered);
@@ -117,6 +128,19 @@ async fn s0_13_e12_a_bad_image_on_three_clusters_is_one_incident_that_its_owners
             ..NewSubscription::default()
         };
         fleet.client.create_subscription(&owned).await.unwrap();
+        let quiet = |zone: &str| {
+            let window = json!({"from": "22:00", "to": "06:00", "timeZone": zone, "days": ["sat"]});
+            json!({"channel": "ops", "owner": "team-night", "quietHours": window})
+        };
+        let path = "/api/v1/subscriptions";
+        let (status, stored) = fleet.send(Method::POST, path, quiet("Europe/Berlin")).await;
+        assert_eq!(
+            (status, &stored["quietHours"]["timeZone"]),
+            (StatusCode::CREATED, &json!("Europe/Berlin"))
+        );
+        let (status, problem) = fleet.send(Method::POST, path, quiet("Europe/Berln")).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{problem}");
+        assert_eq!(problem["findings"][0]["path"], "/quietHours/timeZone", "{problem}");
 
         let new = NewWorkload { owners: vec!["team-web".to_owned()], ..web_workload() };
         fleet.client.create_workload(&new).await.unwrap();
@@ -147,6 +171,54 @@ async fn s0_13_e12_a_bad_image_on_three_clusters_is_one_incident_that_its_owners
         assert!(headers["webhook-signature"].to_str().unwrap().starts_with("v1,"));
         fleet.stop().await;
     })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s0_13_a_user_gets_one_message_when_the_own_publish_is_operational_everywhere() {
+    with_timeout(Box::pin(async {
+        let fleet = TestFleet::start_with_delay(Duration::from_secs(1)).await;
+        server::notifications::set_message_sender(&fleet.hub, RepositoryArg::PrivateHttp);
+        let received = Received::default();
+        let url = start_receiver(received.clone()).await;
+        let template = Some("{{ workload }}: {{ reason }}".to_owned());
+        let new = NewChannel { name: "mine".into(), url, template, ..NewChannel::default() };
+        fleet.client.create_channel(&new).await.unwrap();
+        let mail = SmtpServer::start(SmtpMode::Clear).await;
+        fleet.client.create_channel(&mail_channel(&mail)).await.unwrap();
+        let path = "/api/v1/subscriptions";
+        let own = json!({"channel": "mine", "publisher": ""});
+        let (status, stored) = fleet.send(Method::POST, path, own).await;
+        assert_eq!((status, &stored["publisher"]), (StatusCode::CREATED, &json!("ada")), "{stored}");
+        let (status, stored) =
+            fleet.send(Method::POST, path, json!({"channel": "mail", "publisher": ""})).await;
+        assert_eq!(status, StatusCode::CREATED, "{stored}");
+        let other = json!({"channel": "mine", "publisher": "ben"});
+        let (status, problem) = fleet.send(Method::POST, path, other).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{problem}");
+
+        fleet.client.create_workload(&web_workload()).await.unwrap();
+        fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
+        fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
+        let operations = fleet.client.list_operations("web", &domain::page::ListQuery::default()).await;
+        let operation = operations.unwrap().items[0].id;
+        let is_delivered = async || {
+            let view = fleet.client.get_operation(operation).await.unwrap();
+            let is_sent = |delivery: &Delivery| delivery.state == DeliveryState::Delivered;
+            view.deliveries.len() == 2 && view.deliveries.iter().all(is_sent)
+        };
+        fleet.wait_until(is_delivered).await;
+        let events: Vec<Value> = received.lock().iter().map(|(_, event)| event.clone()).collect();
+        assert_eq!(events.len(), 1, "{events:?}");
+        assert_eq!(events[0]["type"], "dev.flotilla.publish.operational");
+        assert_eq!(events[0]["data"]["publish"]["clusters"], 3);
+        assert_eq!(events[0]["data"]["text"], "web: operational");
+        let emails = mail.emails();
+        assert_eq!(emails.len(), 1, "{emails:?}");
+        let subject = emails[0].header("Subject");
+        assert_eq!(subject.as_deref(), Some("[Flotilla] web r1 is operational on 3 clusters"));
+        fleet.stop().await;
+    }))
     .await;
 }
 

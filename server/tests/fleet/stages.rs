@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use domain::Timestamp;
 use domain::release::StageName;
 use domain::rollout::{Approver, RolloutAction, RolloutState, RolloutStrategy, Wave};
 use parking_lot::Mutex;
@@ -72,7 +73,9 @@ async fn s2_2_s2_3_a_cause_that_is_removed_lets_the_same_stage_of_the_same_revis
     with_timeout(async {
         let fleet = TestFleet::start().await;
         fleet.clusters[0].faults().fail_pulls_of(IMAGE);
-        fleet.client.create_workload(&web_workload()).await.unwrap();
+        let mut new = web_workload();
+        new.spec.policies.deadline = "1h".parse().ok();
+        fleet.client.create_workload(&new).await.unwrap();
         fleet.client.publish_workload("web", &PublishRequest::default(), None).await.unwrap();
         let is_failing = async || {
             let status = fleet.client.get_workload_status("web", None).await.unwrap();
@@ -93,9 +96,21 @@ async fn s2_2_s2_3_a_cause_that_is_removed_lets_the_same_stage_of_the_same_revis
             .split_at(StageName::ALL.iter().position(|name| *name == StageName::ImagesPulled).unwrap());
         assert!(before.iter().all(is_finished) && !after.iter().any(is_finished), "{failing:#?}");
 
+        // Only what is not operational has a deadline that can be missed.
+        let status = fleet.client.get_workload_status("web", None).await.unwrap();
+        for target in &status.target_clusters {
+            assert_eq!(target.deadline_at.is_some(), target.cluster_name == "eu-1", "{target:?}");
+        }
+        let path = "/api/v1/projects/default/workloads/web/releases/eu-1";
+        let (_, release) = fleet.send(Method::GET, path, Value::Null).await;
+        let end: Timestamp = release["deadlineAt"].as_str().unwrap().parse().unwrap();
+        assert!(end > fleet.hub.clock().now(), "{release}");
+
         // Nothing is published or synchronized again: the cause is gone.
         fleet.clusters[0].faults().restore_image(IMAGE);
         fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
+        let (_, release) = fleet.send(Method::GET, path, Value::Null).await;
+        assert!(release["deadlineAt"].is_null(), "{release}");
         let continued = fleet.list_stages("eu-1").await;
         assert!(continued.iter().all(is_finished), "{continued:#?}");
         for name in [StageName::Accepted, StageName::Released, StageName::Applied] {

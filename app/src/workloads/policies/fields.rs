@@ -98,8 +98,10 @@ fn drift_fields(policies: &Policies, rows: &RuleRows) -> AnyView {
 }
 
 fn health_fields(policies: &Policies) -> AnyView {
+    let deadline = policies.deadline.as_ref().map(ToString::to_string).unwrap_or_default();
     view! {
         {select_field("not_assessed", "Health not assessed", "What a wave does with objects whose status does not tell whether they work.", &[("accept", "Accept: the wave continues"), ("wait", "Wait until healthy")], policies.not_assessed.unwrap_or_default() as usize)}
+        {text_field("deadline", "Deadline", "30m", "A release that is not operational this long after its delivery is marked as past its deadline. Nothing is aborted. Empty: no limit.", deadline)}
     }
     .into_any()
 }

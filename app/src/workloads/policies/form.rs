@@ -8,6 +8,8 @@ use domain::policy::{
     ChangedJobsPolicy, ConflictPolicy, DeletionPolicy, DriftPolicy, HelmReleasePolicy, NotAssessedPolicy,
     Policies, PruneOrder,
 };
+#[cfg(feature = "ssr")]
+use domain::rollout::TimeSpan;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -52,6 +54,8 @@ pub struct PolicyForm {
     pub changed_jobs: ChangedJobsPolicy,
     /// What to do with a release whose health is not assessed.
     pub not_assessed: NotAssessedPolicy,
+    /// How long a release may take before it is marked, such as `30m`; empty for no limit.
+    pub deadline: String,
     /// Seconds after which completed jobs are deleted; empty for never.
     pub ttl: String,
     /// The service account that writes, as `namespace/name`; empty for that of the agent.
@@ -98,6 +102,7 @@ impl PolicyForm {
             deletion: policies.deletion,
             changed_jobs: policies.changed_jobs,
             not_assessed: policies.not_assessed.unwrap_or_default(),
+            deadline: policies.deadline.as_ref().map(ToString::to_string).unwrap_or_default(),
             ttl: ttl.map(|seconds| seconds.to_string()).unwrap_or_default(),
             executor: policies.executor.clone(),
             ignore,
@@ -137,6 +142,7 @@ impl PolicyForm {
             deletion: self.deletion,
             changed_jobs: self.changed_jobs,
             not_assessed: Some(self.not_assessed),
+            deadline: self.parse_deadline(),
             ttl_seconds_after_finished: self.parse_ttl(&mut wrong),
             executor: self.executor.trim().to_owned(),
             upgrade_crds: self.upgrade_crds,
@@ -166,6 +172,12 @@ impl PolicyForm {
     /// The workloads that it depends on; `None` if the form does not have them.
     pub fn parse_dependencies(&self) -> Option<Vec<WorkloadDependency>> {
         self.has_dependencies.then(|| WorkloadDependency::from_names(self.depends_on.split(',')))
+    }
+
+    /// The deadline, also if it is no time span: the check of the policies reports it.
+    fn parse_deadline(&self) -> Option<TimeSpan> {
+        let text = self.deadline.trim();
+        if text.is_empty() { None } else { text.parse().ok() }
     }
 
     fn parse_ttl(&self, wrong: &mut Vec<Finding>) -> Option<u32> {
@@ -299,6 +311,7 @@ mod tests {
     fn rules_survive_the_form() {
         let rules = "ignore:\n- object: {kind: Deployment, name: web}\n  paths: [/spec/replicas]\norphan:\n- kind: PersistentVolumeClaim\n";
         let form = PolicyForm {
+            deadline: " 1h30m ".into(),
             ttl: "3600".into(),
             executor: " shop/deployer ".into(),
             rules: rules.into(),
@@ -310,6 +323,8 @@ mod tests {
             (policies.ttl_seconds_after_finished, policies.executor.as_str()),
             (Some(3600), "shop/deployer")
         );
+        assert_eq!(policies.deadline_millis(), Some(5_400_000));
+        assert_eq!(PolicyForm::from_policies("", false, &policies).deadline, "1h30m");
         // A page shows them as rows, and no YAML.
         assert_eq!(format_rules(&policies), "");
         let RuleRows { ignore, update, orphan } = RuleRows::from_policies(&policies);

@@ -59,13 +59,14 @@ pub(super) fn describe_drift(form: &PolicyForm) -> String {
     join_parts(drift, ignored)
 }
 
-/// What a wave does with objects without an assessment of their health.
+/// What a wave does with objects without an assessment of their health, and when a release is marked as late.
 pub(super) fn describe_health(form: &PolicyForm) -> String {
     let words = match form.not_assessed {
         NotAssessedPolicy::Accept => "not assessed: the wave continues",
         NotAssessedPolicy::Wait => "not assessed: the wave waits until healthy",
     };
-    words.to_owned()
+    let deadline = form.deadline.trim();
+    join_parts(words, (!deadline.is_empty()).then(|| format!("deadline {deadline}")))
 }
 
 /// What is deleted, and when.
@@ -145,6 +146,9 @@ mod tests {
         assert_eq!(describe_addon(&dependent), "no addon, after cert-manager, db");
         assert_eq!(describe_apply(&form), "create namespaces, fail on conflict, replace changed Jobs");
         assert_eq!(describe_drift(&form), "self-heal");
+        assert_eq!(describe_health(&form), "not assessed: the wave continues");
+        let limited = PolicyForm { deadline: "30m".into(), ..form.clone() };
+        assert_eq!(describe_health(&limited), "not assessed: the wave continues, deadline 30m");
         assert_eq!(describe_deletion(&form), "prune once operational, delete on removal");
     }
 

@@ -358,7 +358,7 @@ pub fn schedule_fields(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> Any
     };
     let open = untrack(move || {
         form.with(|form| {
-            [&form.from, &form.fail_after, &form.approver].iter().any(|text| !text.is_empty())
+            [&form.from, &form.zone, &form.fail_after, &form.approver].iter().any(|text| !text.is_empty())
                 || !form.days.is_empty()
         })
     });
@@ -399,10 +399,11 @@ pub fn schedule_fields(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> Any
                     <div class="flex flex-wrap gap-x-4 gap-y-1">{Weekday::ALL.iter().copied().map(day).collect_view()}</div>
                     <p class="field-help">"None ticked means every day."</p>
                 </fieldset>
-                <div class="grid grid-cols-2 gap-x-3 gap-y-2 xl:grid-cols-4">
+                <div class="grid grid-cols-2 gap-x-3 gap-y-2 xl:grid-cols-5">
                     {text("from", "From", "22:00", "Empty for any time.", |form| &mut form.from)}
                     {text("to", "To", "04:00", "May be on the next day.", |form| &mut form.to)}
                     {text("offset", "Ahead of UTC", "+00:00", "Such as +01:00.", |form| &mut form.offset)}
+                    {text("zone", "Time zone", "Europe/Berlin", "Instead of an offset.", |form| &mut form.zone)}
                     {text("fail_after", "Failure timeout", "1m", "How long a cluster may fail.", |form| &mut form.fail_after)}
                 </div>
                 {approver_field(form)}

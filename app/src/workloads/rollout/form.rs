@@ -153,6 +153,8 @@ pub struct RolloutForm {
     pub to: String,
     /// Offset from UTC, such as `+01:00`.
     pub offset: String,
+    /// Name of the time zone, such as `Europe/Berlin`.
+    pub zone: String,
     /// `yes` if the user who publishes may not approve.
     pub approver: String,
     /// What happens when clusters fail: the name of an [`OnFailure`], or empty for the default.
@@ -207,6 +209,7 @@ impl RolloutForm {
             from: window.from,
             to: window.to,
             offset: window.utc_offset,
+            zone: window.time_zone,
             approver: tick(!strategy.approver.is_anyone()),
             on_failure: match strategy.on_failure {
                 OnFailure::Pause => String::new(),
@@ -241,13 +244,15 @@ impl RolloutForm {
         }
         let all_day = self.from.trim().is_empty() && self.to.trim().is_empty();
         let (from, to) = if all_day { ("00:00", "24:00") } else { (self.from.trim(), self.to.trim()) };
-        let windowed = !all_day || !self.days.is_empty();
+        // A zone without hours is stored too: what was entered is not lost.
+        let windowed = !all_day || !self.days.is_empty() || !self.zone.trim().is_empty();
         let day = |day: &Weekday| self.days.iter().any(|one| one == day.as_str());
         let window = windowed.then(|| RolloutWindow {
             days: Weekday::ALL.iter().copied().filter(day).collect(),
             from: from.to_owned(),
             to: to.to_owned(),
             utc_offset: self.offset.trim().to_owned(),
+            time_zone: self.zone.trim().to_owned(),
         });
         let fail_after: Option<TimeSpan> = parse_optional(&self.fail_after);
         let approver = if self.approver == "yes" { Approver::AnotherUser } else { Approver::Anyone };
@@ -301,6 +306,7 @@ fn field_path(path: &str, rows: &[usize]) -> String {
         "window/from" => "from",
         "window/to" => "to",
         "window/utcOffset" => "offset",
+        "window/timeZone" => "zone",
         other => other,
     };
     format!("/rollout/{part}")
@@ -334,6 +340,14 @@ mod tests {
         .unwrap();
         let (read, rows) = RolloutForm::from_strategy(&strategy).parse().unwrap();
         assert_eq!((read, rows), (strategy, vec![0, 1, 2]));
+        let mut in_zone = RolloutForm::default().parse().unwrap().0;
+        in_zone.window =
+            serde_json::from_value(json!({ "from": "22:00", "to": "04:00", "timeZone": "Europe/Berlin" }))
+                .unwrap();
+        assert_eq!(RolloutForm::from_strategy(&in_zone).parse().unwrap().0, in_zone);
+        let zone_only = RolloutForm { zone: "Europe/Berlin".to_owned(), ..RolloutForm::default() };
+        let window = zone_only.parse().unwrap().0.window.unwrap();
+        assert_eq!((window.from.as_str(), window.time_zone.as_str()), ("00:00", "Europe/Berlin"));
         let nothing = RolloutForm::from_strategy(&RolloutStrategy::default());
         assert_eq!(nothing.parse().unwrap().0, RolloutStrategy::default());
     }

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use domain::incident::{IncidentQuery, IncidentState, IncidentSummary};
-use domain::notification::{DeliveryState, IncidentDetails};
+use domain::notification::IncidentDetails;
 use domain::page::MAX_LIMIT;
 use domain::{IncidentId, Timestamp};
 
@@ -11,6 +11,7 @@ use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{OutputArgs, Printer, Table, sanitize};
+use crate::resources::deliveries::describe_delivery;
 
 /// Show why workloads need attention, by cause, and acknowledge it; without a subcommand, list the incidents
 #[derive(Args)]
@@ -178,13 +179,7 @@ fn print_deliveries(details: &IncidentDetails, out: &Printer) -> Result<(), Fail
     let now = clock::now();
     let mut table = Table::new(&["CHANNEL", "MESSAGE", "STATE", "ATTEMPTS", "DETAIL"]);
     for delivery in &details.deliveries {
-        let (state, detail) = match delivery.state {
-            DeliveryState::Delivered => {
-                let age = delivery.delivered_at.map(|at| clock::format_age(at, now)).unwrap_or_default();
-                ("delivered", format!("{age} ago"))
-            }
-            DeliveryState::Pending => ("pending", delivery.last_error.clone().unwrap_or_default()),
-        };
+        let (state, detail) = describe_delivery(delivery, now);
         let row = table.add_row().text(&delivery.channel).text(delivery.kind.as_str()).text(state);
         row.text(delivery.attempts.to_string()).text(detail);
     }

@@ -10,6 +10,7 @@ use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{OutputArgs, Printer, Table, sanitize};
+use crate::resources::deliveries::describe_delivery;
 
 /// The subcommands for operations.
 #[derive(Subcommand)]
@@ -96,7 +97,15 @@ fn print_operation(view: &OperationView, out: &Printer) -> Result<(), Failure> {
         let message = target.error.as_deref().unwrap_or_default();
         table.add_row().text(&target.cluster_name).text(target.status.as_str()).text(message);
     }
-    out.print_table(&table, "No cluster is concerned.")
+    out.print_table(&table, "No cluster is concerned.")?;
+    let mut sent = Table::new(&["CHANNEL", "STATE", "ATTEMPTS", "DETAIL"]);
+    for delivery in &view.deliveries {
+        let (state, detail) = describe_delivery(delivery, clock::now());
+        let row = sent.add_row().text(&delivery.channel).text(state);
+        row.text(delivery.attempts.to_string()).text(detail);
+    }
+    // Without a subscription there is nothing to say about messages.
+    if view.deliveries.is_empty() { Ok(()) } else { out.print_table(&sent, "") }
 }
 
 fn operations_table(operations: &[Operation]) -> Table {

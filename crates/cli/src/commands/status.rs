@@ -10,7 +10,7 @@ use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Printer, Table};
-use crate::resources::releases::describe_stage;
+use crate::resources::releases::{describe_stage, mark_missed_deadline};
 use crate::resources::workloads::ListOrder;
 use crate::resources::{releases, workloads};
 use crate::wait::{ChangeSignals, ProgressDisplay, ProgressStream, is_transient};
@@ -121,7 +121,7 @@ fn status_table(status: &WorkloadStatus, format: Format) -> Table {
         } else {
             row
         };
-        row.text(&target.message);
+        row.text(mark_missed_deadline(&target.message, target.deadline_at, now));
     }
     table
 }

@@ -1,8 +1,9 @@
-//! `flotilla subscription`: which incidents are sent to which channel.
+//! `flotilla subscription`: which incidents, and whose publishes, are sent to which channel.
 
 use clap::{Args, Subcommand};
 use domain::SubscriptionId;
 use domain::notification::{NewSubscription, Subscription};
+use domain::rollout::RolloutWindow;
 
 use crate::confirm::ConfirmArgs;
 use crate::connection::ServerConnection;
@@ -28,7 +29,7 @@ pub enum SubscriptionCommand {
     },
 }
 
-/// Send incidents to a channel
+/// Send incidents, or the end of your own publishes, to a channel
 #[derive(Args)]
 #[group(id = "scope", required = true, multiple = false)]
 pub struct ScopeArgs {
@@ -44,9 +45,12 @@ pub struct ScopeArgs {
     /// Those of all workloads of the project, which is default
     #[arg(long, value_name = "PROJECT")]
     project: Option<String>,
+    /// No incidents: one message about the end of each of your own publishes
+    #[arg(long)]
+    my_publishes: bool,
 }
 
-/// Send incidents to a channel
+/// Send incidents, or the end of your own publishes, to a channel
 #[derive(Args)]
 pub struct CreateSubscriptionArgs {
     /// Name of the channel
@@ -54,6 +58,9 @@ pub struct CreateSubscriptionArgs {
     channel: String,
     #[command(flatten)]
     scope: ScopeArgs,
+    /// Hold messages back in these hours of the week, such as "22:00-06:00 Europe/Berlin" or "00:00-24:00 sat,sun", in UTC without a zone
+    #[arg(long, value_name = "HOURS")]
+    quiet_hours: Option<RolloutWindow>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -89,10 +96,8 @@ async fn confirm_deletion(
         let hint = "See the ids with: flotilla subscription list";
         return Err(Failure::new(format!("There is no subscription {id}."), hint));
     };
-    confirm.confirm(&format!(
-        "New incidents of {} will no longer be sent to {}.",
-        known.scope, known.fields.channel
-    ))
+    let about = if known.fields.publisher.is_some() { "The end of" } else { "New incidents of" };
+    confirm.confirm(&format!("{about} {} will no longer be sent to {}.", known.scope, known.fields.channel))
 }
 
 impl CreateSubscriptionArgs {
@@ -103,6 +108,8 @@ impl CreateSubscriptionArgs {
             owner: self.scope.owner,
             selector: self.scope.selector,
             project: self.scope.project,
+            publisher: self.scope.my_publishes.then(String::new),
+            quiet_hours: self.quiet_hours,
         };
         let created = remote.client.create_subscription(&new).await?;
         if self.output.format.is_machine() {
@@ -116,10 +123,11 @@ fn print_list(subscriptions: &[Subscription], format: Format, out: &Printer) -> 
     if format.is_machine() {
         return out.print_value(&subscriptions, format);
     }
-    let mut table = Table::new(&["ID", "CHANNEL", "INCIDENTS OF", "BY"]);
+    let mut table = Table::new(&["ID", "CHANNEL", "INCIDENTS OF", "QUIET HOURS", "BY"]);
     for one in subscriptions {
         let row = table.add_row().text(one.id.to_string()).text(&one.fields.channel);
-        row.text(&one.scope).text(&one.created_by);
+        let quiet = one.fields.quiet_hours.as_ref().map(ToString::to_string);
+        row.text(&one.scope).text(quiet.as_deref().unwrap_or("-")).text(&one.created_by);
     }
     let nothing =
         "There are no subscriptions yet: flotilla subscription create --channel CHANNEL --workload WORKLOAD";

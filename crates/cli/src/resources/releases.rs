@@ -2,7 +2,7 @@
 
 use domain::Timestamp;
 use domain::release::stage::StageReason;
-use domain::release::{Stage, StageState};
+use domain::release::{Stage, StageState, describe_missed_deadline};
 use domain::report::ResourceStatus;
 use domain::time::format_duration;
 
@@ -29,6 +29,9 @@ pub async fn print_release(
     if !release.release.facts_notice().is_empty() {
         out.print_warning(release.release.facts_notice());
     }
+    if let Some(late) = describe_missed_deadline(release.release.deadline_at(), clock::now()) {
+        out.print_warning(&format!("{workload} on {cluster} is {late}."));
+    }
     let mut stages = Table::new(&["STAGE", "STATE", "SINCE", "MESSAGE"]);
     for stage in release.release.stages().iter() {
         add_stage(&mut stages, stage);
@@ -45,6 +48,15 @@ pub async fn print_release(
     }
     out.print_line("")?;
     out.print_table(&objects, "No object of it is reported yet.")
+}
+
+/// The message of a release, after the mark of a deadline that it missed.
+pub fn mark_missed_deadline(message: &str, deadline_at: Option<Timestamp>, now: Timestamp) -> String {
+    match describe_missed_deadline(deadline_at, now) {
+        None => message.to_owned(),
+        Some(late) if message.is_empty() => format!("[{late}]"),
+        Some(late) => format!("[{late}] {message}"),
+    }
 }
 
 fn add_stage(table: &mut Table, stage: &Stage) {
@@ -83,5 +95,21 @@ fn describe_problem(resource: &ResourceStatus) -> String {
         (Some(problem), _) => problem.message.clone(),
         (None, Some(cause)) => cause.clone(),
         (None, None) => resource.health.message.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s2_3_the_message_of_a_late_release_begins_with_the_mark() {
+        let at = Timestamp::from_millis(1_000_000);
+        let mark = |message, deadline_at| mark_missed_deadline(message, deadline_at, at);
+        assert_eq!(mark("pulls nginx:9.9", None), "pulls nginx:9.9");
+        assert_eq!(mark("pulls nginx:9.9", Some(at.plus_millis(1))), "pulls nginx:9.9");
+        let late = Some(at.plus_millis(-300_000));
+        assert_eq!(mark("pulls nginx:9.9", late), "[past its deadline for 5 min] pulls nginx:9.9");
+        assert_eq!(mark("", late), "[past its deadline for 5 min]");
     }
 }

@@ -10,6 +10,7 @@ use crate::connection::ServerConnection;
 use crate::failure::Failure;
 use crate::output::{Format, Printer, Table, format_states, pluralize};
 use crate::pages::list_all_pages;
+use crate::resources::releases::mark_missed_deadline;
 
 /// Lists all workloads, page by page.
 async fn list_all(remote: &ServerConnection) -> Result<Vec<WorkloadSummary>, Failure> {
@@ -59,7 +60,8 @@ pub async fn print_list(
         let row = row
             .text(format_revision(workload.published, workload.draft_changed))
             .text(format_healthy(&workload.counts));
-        let row = row.text(format_states(&workload.counts)).text(clock::format_age(workload.updated_at, now));
+        let states = mark_missed_deadline(&format_states(&workload.counts), workload.deadline_at, now);
+        let row = row.text(states).text(clock::format_age(workload.updated_at, now));
         if wide {
             row.text(&workload.namespace).text(&workload.updated_by);
         }

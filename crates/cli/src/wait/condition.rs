@@ -265,6 +265,7 @@ pub(super) mod tests {
             stages: Stages::default(),
             message: String::new(),
             facts_notice: String::new(),
+            deadline_at: None,
             finalizers: Vec::new(),
             conditions: Vec::new(),
             revision: Some(revision),

@@ -89,18 +89,31 @@ fn s0_3_a_subscription_is_deleted_and_an_agent_rejected_only_after_a_confirmatio
     let server = TestServer::start_new();
     let channel = server.run_cli(&["channel", "create", "ops", "--url", "https://ops.example.com/hook"]);
     assert_eq!(channel.exit_code, 0, "{channel}");
-    let created =
-        server.run_cli(&["subscription", "create", "--channel", "ops", "--owner", "team-shop", "-o", "json"]);
+    let subscribe = ["subscription", "create", "--channel", "ops", "--owner", "team-shop", "-o", "json"];
+    let unknown = ["--quiet-hours", "22:00-06:00 Europe/Berln"];
+    let unknown = server.run_cli(&[&subscribe[..], &unknown[..]].concat());
+    assert_ne!(unknown.exit_code, 0, "{unknown}");
+    assert!(unknown.stderr.contains("Did you mean Europe/Berlin?"), "{unknown}");
+    let quiet = ["--quiet-hours", "22:00-06:00 Europe/Berlin"];
+    let created = server.run_cli(&[&subscribe[..], &quiet[..]].concat());
     let created: Value = serde_json::from_str(&created.stdout).unwrap();
     let id = created["id"].as_str().unwrap();
     let unconfirmed = server.run_cli(&["subscription", "delete", id]);
     assert_unconfirmed(&unconfirmed, &["New incidents of owner team-shop will no longer be sent to ops."]);
-    assert!(server.run_cli(&["subscription", "list"]).stdout.contains(id));
+    let listed = server.run_cli(&["subscription", "list"]);
+    assert!(listed.stdout.contains(id) && listed.stdout.contains("22:00-06:00 Europe/Berlin"), "{listed}");
     let channel = server.run_cli(&["channel", "delete", "ops"]);
     assert_unconfirmed(
         &channel,
         &["The channel ops will be deleted with its subscription: owner team-shop."],
     );
+    let mine = ["subscription", "create", "--channel", "ops", "--my-publishes", "-o", "json"];
+    let mine = server.run_cli_json(&mine);
+    assert_eq!((&mine["publisher"], &mine["scope"]), (&"demo".into(), &"publishes by demo".into()), "{mine}");
+    let my_id = mine["id"].as_str().unwrap();
+    let unconfirmed = server.run_cli(&["subscription", "delete", my_id]);
+    assert_unconfirmed(&unconfirmed, &["The end of publishes by demo will no longer be sent to ops."]);
+    assert_eq!(server.run_cli(&["subscription", "delete", my_id, "--yes"]).exit_code, 0);
     let confirmed = server.run_cli(&["subscription", "delete", id, "--yes"]);
     assert_eq!(confirmed.exit_code, 0, "{confirmed}");
     assert!(!server.run_cli(&["subscription", "list"]).stdout.contains(id));

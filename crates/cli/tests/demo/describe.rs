@@ -11,7 +11,8 @@ use super::test_server::{TestServer, fixture_path, wait_until};
 fn e3_describe_shows_placement_with_reasons_overrides_objects_with_causes_and_events() {
     let server = TestServer::start_new();
     let file = fixture_path("bad/image-does-not-exist.yaml");
-    server.run_cli(&["apply", "-f", &file, "--name", "broken", "--clusters", "eu-west-1", "-n", "shop"]);
+    let place = ["--clusters", "eu-west-1", "-n", "shop", "--policy", "deadline=30m"];
+    server.run_cli(&[&["apply", "-f", &file, "--name", "broken"][..], &place[..]].concat());
     let draft = server.run_cli(&["describe", "broken"]);
     assert!(draft.stdout.contains("preview of the draft"), "{draft}");
     assert!(draft.stdout.contains("releases (0):\n  none: flotilla publish broken --wait"), "{draft}");
@@ -50,6 +51,10 @@ fn e3_describe_shows_placement_with_reasons_overrides_objects_with_causes_and_ev
     let row = wide.stdout.lines().find(|line| line.contains("eu-west-1")).map(words).unwrap_or_default();
     assert!(row.contains("Images pulled failed") && row.contains("cannot pull image"), "{wide}");
     assert!(wide.stdout.contains("STAGE DETAIL"), "{wide}");
+    // Its deadline has not come: nothing is marked.
+    let status = server.run_cli_json(&["status", "broken", "-o", "json"]);
+    assert!(status["targetClusters"][0]["deadlineAt"].is_string(), "{status}");
+    assert!(!wide.stdout.contains("past its deadline"), "{wide}");
     let cluster = server.run_cli(&["describe", "cluster", "eu-west-1"]);
     assert_eq!(cluster.exit_code, 0, "{cluster}");
     assert!(cluster.stdout.contains("groups:             none"), "{cluster}");

@@ -3,6 +3,7 @@
 mod access;
 mod bad_inputs;
 mod bulk;
+mod channels;
 mod chart_repositories;
 mod charts;
 mod confirmations;
@@ -426,7 +427,18 @@ fn f4b_a_rollout_is_defined_in_a_file_watched_and_controlled() {
         );
     }
 
-    define("[{name: canary, maxClusters: 1}, {name: rest, approval: true}]");
+    let in_zone = |zone: &str| {
+        let window = format!("{{from: \"00:00\", to: \"24:00\", timeZone: {zone}}}");
+        define(&format!(
+            "[{{name: canary, maxClusters: 1}}, {{name: rest, approval: true}}]\n  window: {window}"
+        ))
+    };
+    let unknown = in_zone("Europe/Berln");
+    assert_eq!(unknown.exit_code, 3, "{unknown}");
+    assert!(unknown.to_string().contains("[G513] There is no time zone \"Europe/Berln\"."), "{unknown}");
+    assert!(unknown.to_string().contains("Did you mean Europe/Berlin?"), "{unknown}");
+    let known = in_zone("Europe/Berlin");
+    assert_eq!(known.exit_code, 0, "{known}");
     let plan = server.run_cli(&["plan", "web"]);
     assert!(
         plan.stdout.contains("In waves: canary (1 cluster) → rest (1 cluster, requires approval)."),

@@ -6,8 +6,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 mod pauses;
+mod zone_offsets;
 
 pub use pauses::Pauses;
+pub use zone_offsets::ZoneOffsets;
 
 /// An instant, in milliseconds since 1970-01-01T00:00:00Z. The server's clock unless a field says otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

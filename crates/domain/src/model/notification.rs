@@ -9,13 +9,28 @@ use crate::kubernetes::id::{DeliveryId, SubscriptionId};
 use crate::kubernetes::labels::{LabelSelector, Labels};
 use crate::kubernetes::time::Timestamp;
 use crate::model::incident::IncidentSummary;
+use crate::model::rollout::RolloutWindow;
 
 mod check;
+mod email;
 mod payload;
+mod publish;
+mod template;
 #[cfg(test)]
 mod tests;
+mod text;
 
+pub use email::{
+    EmailContent, EmailSecurity, EmailSettings, MAX_RECIPIENTS, build_email, build_email_of_text,
+};
 pub use payload::{MessagePayload, build_payload};
+pub use publish::{PublishEnd, PublishMessage, PublishOutcome, evaluate_publish};
+pub use template::{
+    ChannelTemplate, MAX_TEMPLATE_BYTES, MAX_TEMPLATE_ITEMS, MAX_TEMPLATE_TEXT_BYTES, MessageValues,
+    TEMPLATE_FILTERS, TEMPLATE_LISTS, TEMPLATE_TEXTS, TemplatePreview, TemplatePreviewRequest,
+    sample_content, sample_message,
+};
+pub use text::escape_slack;
 
 /// The address of PagerDuty's events, for channels that name none.
 pub const PAGERDUTY_URL: &str = "https://events.pagerduty.com/v2/enqueue";
@@ -43,6 +58,8 @@ pub enum ChannelKind {
     Alertmanager,
     /// An event for PagerDuty.
     Pagerduty,
+    /// An e-mail, by the mail server of the channel.
+    Email,
 }
 
 impl ChannelKind {
@@ -67,6 +84,7 @@ impl ChannelKind {
             Self::Teams => "Microsoft Teams",
             Self::Alertmanager => "Alertmanager",
             Self::Pagerduty => "PagerDuty",
+            Self::Email => "E-mail",
         }
     }
 
@@ -85,12 +103,19 @@ pub struct NewChannel {
     pub name: String,
     /// What it sends.
     pub kind: ChannelKind,
-    /// Where to; may be omitted for PagerDuty.
+    /// Where to; may be omitted for PagerDuty, and is for e-mail.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub url: String,
-    /// Signs the messages of a webhook (`whsec_` and base64, or any text); the integration key of PagerDuty. Never shown again.
+    /// Signs the messages of a webhook (`whsec_` and base64, or any text); the integration key of PagerDuty; the password at the mail
+    /// server. Never shown again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
+    /// The mail server and the addresses; only for e-mail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<EmailSettings>,
+    /// The text of its messages as a template; without it, the built-in text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
 }
 
 impl fmt::Debug for NewChannel {
@@ -116,6 +141,12 @@ pub struct Channel {
     /// Whether it has a secret.
     #[serde(default)]
     pub has_secret: bool,
+    /// The mail server and the addresses of a channel that sends e-mail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email: Option<EmailSettings>,
+    /// The text of its messages as a template; the built-in text without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
     /// Who created it.
     pub created_by: String,
     /// When it was created.
@@ -151,6 +182,8 @@ pub struct ChannelTestResult {
 pub enum SubscriptionScope {
     /// Those of the workload with this name.
     Workload(String),
+    /// None: instead the end of each publish by the user of this name.
+    Publisher(String),
     /// Those of the workloads that this name owns, and those on clusters that it owns.
     Owner(String),
     /// Those of the workloads with labels that match.
@@ -177,6 +210,7 @@ impl SubscriptionScope {
     pub fn explain_mismatch(&self, subject: &IncidentSubject) -> Option<String> {
         match self {
             Self::Project => None,
+            Self::Publisher(name) => Some(format!("It is for the publishes of {name}, not for incidents.")),
             Self::Workload(name) => (*name != subject.workload)
                 .then(|| format!("It is for workload {name}, and the incident is of {}.", subject.workload)),
             Self::Owner(owner) => {
@@ -204,13 +238,14 @@ impl fmt::Display for SubscriptionScope {
         match self {
             Self::Workload(name) => write!(f, "workload {name}"),
             Self::Owner(name) => write!(f, "owner {name}"),
+            Self::Publisher(name) => write!(f, "publishes by {name}"),
             Self::Selector(selector) => write!(f, "labels {selector}"),
             Self::Project => f.write_str("all workloads"),
         }
     }
 }
 
-/// A subscription to create: a channel, and exactly one of workload, owner, selector and project.
+/// A subscription to create: a channel, and exactly one of workload, owner, selector, project and publisher.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
@@ -229,6 +264,12 @@ pub struct NewSubscription {
     /// All workloads of this project, which is `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+    /// The caller's own user name, or an empty text: one message about the end of each of the caller's own publishes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publisher: Option<String>,
+    /// When its messages are held back, until the window closes; `None` for never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet_hours: Option<RolloutWindow>,
 }
 
 /// A subscription.
@@ -256,6 +297,7 @@ impl NewSubscription {
         match scope {
             SubscriptionScope::Workload(name) => fields.workload = Some(name.clone()),
             SubscriptionScope::Owner(name) => fields.owner = Some(name.clone()),
+            SubscriptionScope::Publisher(name) => fields.publisher = Some(name.clone()),
             SubscriptionScope::Selector(selector) => fields.selector = Some(selector.to_string()),
             SubscriptionScope::Project => fields.project = Some("default".to_owned()),
         }
@@ -277,6 +319,8 @@ pub enum MessageKind {
     Closed,
     /// A test of the channel.
     Test,
+    /// A publish ended.
+    PublishEnded,
 }
 
 impl MessageKind {
@@ -301,6 +345,15 @@ pub struct IncidentMessage {
     pub at: Timestamp,
 }
 
+/// What a message to a channel is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MessageContent {
+    /// An incident, or a test of the channel.
+    Incident(Box<IncidentMessage>),
+    /// The end of a publish.
+    Publish(PublishMessage),
+}
+
 /// Where a message about an incident is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -310,6 +363,8 @@ pub enum DeliveryState {
     Pending,
     /// The receiver accepted it.
     Delivered,
+    /// It is never sent: the incident was opened and closed within quiet hours.
+    Suppressed,
 }
 
 /// A message about an incident for one channel.
@@ -333,11 +388,17 @@ pub struct Delivery {
     /// When the next attempt is due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_attempt_at: Option<Timestamp>,
+    /// Until when quiet hours hold it back, or held it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet_until: Option<Timestamp>,
     /// When it was written.
     pub created_at: Timestamp,
     /// When it was delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivered_at: Option<Timestamp>,
+    /// What was different about it: that the template of the channel failed, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// A subscription to which an incident was not sent, and why.

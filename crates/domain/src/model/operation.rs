@@ -10,6 +10,7 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::kubernetes::id::{ClusterId, OperationId};
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::Connectivity;
+use crate::model::notification::Delivery;
 use crate::model::release::{Release, ReleaseGoal, ReleaseState, StageName, StageState};
 
 /// What was requested.
@@ -226,6 +227,9 @@ pub struct OperationView {
     pub operation: Operation,
     /// Its clusters, by name.
     pub target_clusters: Vec<OperationTarget>,
+    /// Of a publish: the messages about its end to the user who published.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deliveries: Vec<Delivery>,
 }
 
 impl OperationView {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::kubernetes::nearest::find_nearest;
 use crate::kubernetes::object::ObjectRef;
 use crate::model::overrides::ObjectSelector;
+use crate::model::rollout::TimeSpan;
 use crate::text::strict_input;
 
 mod check;
@@ -15,7 +16,7 @@ mod feedback;
 #[cfg(test)]
 mod tests;
 
-pub use check::{MAX_RULES, check};
+pub use check::{MAX_DEADLINE_MILLIS, MAX_RULES, MIN_DEADLINE_MILLIS, check};
 pub use feedback::{Feedback, FeedbackRule, MAX_FEEDBACK_BYTES, collect_feedback};
 
 /// What to do when an object or a field has another owner.
@@ -209,6 +210,10 @@ pub struct Policies {
     /// a value gets [`NotAssessedPolicy::Wait`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_assessed: Option<NotAssessedPolicy>,
+    /// How long a release may take until it is operational, such as `30m`: from its delivery to the cluster, or from when it stopped to be
+    /// operational. One that takes longer is marked; nothing is aborted (S2-3). `None` for no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<TimeSpan>,
     /// How objects are written; the last rule that matches an object applies, the default is server-side apply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub update: Vec<UpdateRule>,
@@ -258,6 +263,7 @@ impl Default for Policies {
             ttl_seconds_after_finished: None,
             changed_jobs: ChangedJobsPolicy::default(),
             not_assessed: None,
+            deadline: None,
             update: Vec::new(),
             ignore: Vec::new(),
             feedback: Vec::new(),
@@ -308,7 +314,7 @@ impl ObjectSelector {
 }
 
 /// The names of the policies in files and in the API.
-pub const POLICY_NAMES: [&str; 21] = [
+pub const POLICY_NAMES: [&str; 22] = [
     "createNamespace",
     "prune",
     "pruneOrder",
@@ -319,6 +325,7 @@ pub const POLICY_NAMES: [&str; 21] = [
     "ttlSecondsAfterFinished",
     "changedJobs",
     "notAssessed",
+    "deadline",
     "update",
     "ignore",
     "feedback",
@@ -333,6 +340,11 @@ pub const POLICY_NAMES: [&str; 21] = [
 ];
 
 impl Policies {
+    /// The deadline in milliseconds; `None` without one, or if its text is not a time span, which G517 reports.
+    pub fn deadline_millis(&self) -> Option<i64> {
+        self.deadline.as_ref().and_then(TimeSpan::millis)
+    }
+
     /// Whether a release whose health is not assessed counts as operational.
     pub fn accepts_not_assessed(&self) -> bool {
         self.not_assessed != Some(NotAssessedPolicy::Wait)

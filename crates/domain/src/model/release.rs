@@ -16,6 +16,7 @@ use crate::model::health::{Health, HealthStatus};
 use crate::model::policy::{DeletionPolicy, Policies};
 
 mod condition;
+mod deadline;
 mod details;
 #[cfg(test)]
 mod properties;
@@ -31,6 +32,7 @@ pub mod transition;
 mod view;
 
 pub use condition::{release_conditions, resource_conditions};
+pub use deadline::describe_missed_deadline;
 pub use details::{DesiredFieldValue, DesiredValues, ReleaseDetails};
 pub use reason::Reason;
 pub use rendered_facts::FactsComparison;
@@ -202,6 +204,10 @@ pub struct Release {
     /// Whether its cluster was offline when it might apply `revision` for the first time, and has been since: a rollout does
     /// not take that for an effect of the revision (P29).
     admitted_offline: bool,
+    /// When it is past its deadline ([`Policies::deadline`]); `None` without a deadline, while nothing is delivered, and once it is
+    /// operational. A time in the past is the mark: nothing else follows from it (S2-3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deadline_at: Option<Timestamp>,
     /// The thirteen stages.
     stages: Stages,
     /// First axis: sync.

@@ -38,7 +38,7 @@ pub use reconcile::{Admission, RolloutStep, StateCount, WaveCounts};
 pub use report::{MAX_REPORT_CLUSTERS, RolloutReport};
 pub use rollback::at_once_waves;
 pub use strategy::{Approver, OnFailure, RolloutStrategy, Wave};
-pub use window::{RolloutWindow, Weekday};
+pub use window::{InvalidWindow, RolloutWindow, Weekday};
 
 /// The state of a rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

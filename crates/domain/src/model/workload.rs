@@ -301,6 +301,9 @@ pub struct WorkloadSummary {
     pub draft_changed: bool,
     /// Its releases by state.
     pub counts: ReleaseCounts,
+    /// The first deadline of its releases that are not operational; a time in the past is that of a late one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_at: Option<Timestamp>,
     /// Who changed it last.
     pub updated_by: String,
     /// When it was last changed by a person.

@@ -144,7 +144,8 @@ impl Hub {
                 IncidentChange::Changed => MessageKind::Updated,
                 IncidentChange::Closed => MessageKind::Closed,
             };
-            self.enqueue_message(tx, (incident, &subject), kind).await?;
+            let selected_by = select_by(tx, incident, &subject).await?;
+            self.enqueue_message(tx, (incident, &selected_by), kind).await?;
             if change == IncidentChange::Closed {
                 open -= 1;
                 effects.events.push(incident_event(EventKind::IncidentClosed, Severity::Note, incident));
@@ -167,8 +168,7 @@ impl Hub {
                 acknowledged_at: None,
             };
             store::incident::insert(tx, self.project(), &incident).await?;
-            let cluster_owners = load_cluster_owners(tx, &incident).await?;
-            let selected_by = IncidentSubject { cluster_owners, ..subject.clone() };
+            let selected_by = select_by(tx, &incident, &subject).await?;
             self.enqueue_message(tx, (&incident, &selected_by), MessageKind::Opened).await?;
             open += 1;
             let severity = match incident.cause.kind {
@@ -179,6 +179,16 @@ impl Hub {
         }
         Ok(open > 0)
     }
+}
+
+/// What subscriptions select an incident by: its workload, and the owners of its clusters.
+async fn select_by(
+    tx: &mut Tx,
+    incident: &Incident,
+    subject: &IncidentSubject,
+) -> Result<IncidentSubject, Error> {
+    let cluster_owners = load_cluster_owners(tx, incident).await?;
+    Ok(IncidentSubject { cluster_owners, ..subject.clone() })
 }
 
 async fn load_failures(tx: &mut Tx, id: WorkloadId) -> Result<WorkloadFailures, Error> {

@@ -19,6 +19,7 @@ use super::{PassFailures, jitter, sleep_unless_cancelled};
 use crate::failpoint::{failpoint, panicpoint};
 use crate::hub::CommitEffects;
 use crate::supervise::catch_panic;
+use crate::time_zone::find_offsets;
 use crate::{Error, Hub};
 
 mod rollback;
@@ -110,7 +111,9 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
         let pauses = hub.observe_pauses();
         let cutoff = pauses.cutoff(now, rollout.strategy.fail_after_millis());
         let tallies = store::rollout::count_waves(&mut tx, &rollout, cutoff).await?;
-        let mut step = rollout.reconcile(&tallies, now, &pauses);
+        let window = rollout.strategy.window.as_ref();
+        let zone = window.and_then(|window| find_offsets(window, now));
+        let mut step = rollout.reconcile_in_zone(&tallies, now, &pauses, zone.as_ref());
         let mut has_changed = apply_step((hub, now), &mut tx, &rollout, &mut step, &mut effects).await?;
         has_changed |= failing.is_due;
         if let Some(first_wave) = step.roll_back {

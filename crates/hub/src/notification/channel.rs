@@ -4,12 +4,15 @@ use domain::authorization::UserAction;
 use domain::event::{EventKind, NewEvent, describe_object};
 use domain::incident::{IncidentKind, IncidentState, IncidentSummary};
 use domain::notification::{
-    Channel, ChannelTestResult, IncidentMessage, MAX_CHANNELS, MessageKind, NewChannel,
+    Channel, ChannelKind, ChannelTemplate, ChannelTestResult, IncidentMessage, MAX_CHANNELS, MessageContent,
+    MessageKind, MessagePayload, NewChannel, TemplatePreview, TemplatePreviewRequest, build_email_of_text,
+    build_payload, sample_content,
 };
-use domain::{DeliveryId, Finding, IncidentId};
+use domain::{DeliveryId, Finding, IncidentId, OperationId};
+use serde_json::json;
 use store::channel::ChannelRow;
 
-use super::request::build_request;
+use super::template::{check_template, describe_fault, render_template};
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
@@ -40,7 +43,10 @@ impl Hub {
     /// It is not valid, or its name is in use.
     pub async fn create_channel(&self, actor: &Actor, new: NewChannel) -> Result<Channel, Error> {
         actor.authorize(UserAction::ManageChannels)?;
-        let findings = new.check();
+        let mut findings = new.check();
+        if let Some(template) = &new.template {
+            findings.extend(check_template(new.kind, template, &self.sample_messages(new.kind)));
+        }
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
         }
@@ -55,13 +61,15 @@ impl Hub {
             let finding = Finding::error("G101", message, "Delete one that is not used.").with_path("/name");
             return Err(Error::Invalid(vec![finding]));
         }
-        let target = new.target().to_owned();
+        let target = new.target();
         let row = ChannelRow {
             project: self.project(),
             name: new.name,
             kind: new.kind,
             target,
-            secret: new.secret,
+            secret: new.secret.filter(|secret| !secret.is_empty()),
+            email: new.email,
+            template: new.template.filter(|template| !template.is_empty()),
             created_by: actor.name.clone(),
             created_at: self.clock().now(),
             failures: 0,
@@ -102,13 +110,13 @@ impl Hub {
         actor.authorize(UserAction::ManageChannels)?;
         let channel = self.load_channel(name).await?;
         let id = self.ids().generate(DeliveryId::from_parts);
-        let message = self.test_message(actor);
-        let request = build_request(&channel, id, &message, ("", self.clock().now()));
-        let test = match self.send_message(request).await {
-            Ok(()) => ChannelTestResult {
-                delivered: true,
-                message: "The receiver accepted the message.".to_owned(),
-            },
+        let content = MessageContent::Incident(Box::new(self.test_message(actor)));
+        let test = match self.send_message(&channel, id, &content).await {
+            Ok(note) => {
+                let accepted = "The receiver accepted the message.".to_owned();
+                let message = note.map_or(accepted.clone(), |note| format!("{accepted} {note}"));
+                ChannelTestResult { delivered: true, message }
+            }
             Err(failure) => ChannelTestResult { delivered: false, message: failure.message },
         };
         if test.delivered {
@@ -121,6 +129,89 @@ impl Hub {
             self.commit(tx, effects.with_response(actor, 200, &test)).await?;
         }
         Ok(test)
+    }
+
+    /// Sets the template of a channel; without text, removes it.
+    ///
+    /// # Errors
+    /// There is no such channel, or the template is not valid.
+    pub async fn set_channel_template(
+        &self,
+        actor: &Actor,
+        name: &str,
+        change: ChannelTemplate,
+    ) -> Result<Channel, Error> {
+        actor.authorize(UserAction::ManageChannels)?;
+        let template = Some(change.template).filter(|template| !template.is_empty());
+        let mut tx = self.write_as(actor, UserAction::ManageChannels).await?;
+        // The kind of a channel does not change, and one of another kind with the same name is another row.
+        let row = store::channel::get(&mut tx, self.project(), name).await?;
+        let mut row = row.ok_or_else(|| Error::not_found("channel", name))?;
+        if let Some(template) = &template {
+            let findings = check_template(row.kind, template, &self.sample_messages(row.kind));
+            if !findings.is_empty() {
+                return Err(Error::Invalid(findings));
+            }
+        }
+        if !store::channel::set_template(&mut tx, self.project(), name, template.as_deref()).await? {
+            return Err(Error::not_found("channel", name));
+        }
+        row.template = template;
+        let verb = if row.template.is_some() { "set" } else { "removed" };
+        tx.describe_audit(
+            describe_object("channel", name),
+            format!("The template of channel {name} was {verb}."),
+        );
+        let channel = to_public(row);
+        self.commit(tx, CommitEffects::default().with_response(actor, 200, &channel)).await?;
+        Ok(channel)
+    }
+
+    /// What a channel with this template would send about a sample incident or publish. Stores and sends nothing.
+    ///
+    /// # Errors
+    /// The template is not valid, or such a channel sends nothing about publishes.
+    pub fn preview_template(&self, request: &TemplatePreviewRequest) -> Result<TemplatePreview, Error> {
+        let event = request.event.unwrap_or(MessageKind::Opened);
+        if event == MessageKind::PublishEnded && !request.kind.accepts_publishes() {
+            return Err(Error::Invalid(vec![incidents_only(request.kind, "/event")]));
+        }
+        let findings = match request.template.as_str() {
+            "" => Vec::new(),
+            template => check_template(request.kind, template, &self.sample_messages(request.kind)),
+        };
+        if !findings.is_empty() {
+            return Err(Error::Invalid(findings));
+        }
+        let content = sample_content(event, self.clock().now());
+        let link = self.link_of(&content);
+        let text = match request.template.as_str() {
+            "" => None,
+            template => {
+                let rendered = render_template(request.kind, template, &content, &link);
+                Some(rendered.map_err(|fault| Error::Invalid(vec![describe_fault(fault)]))?)
+            }
+        };
+        let mut payload =
+            build_payload(request.kind, DeliveryId::from_parts(1, 1), &content, (&link, "(secret)"));
+        if let Some(text) = &text {
+            payload = if request.kind == ChannelKind::Email {
+                MessagePayload { body: json!(build_email_of_text(&content, text, &link)), ..payload }
+            } else {
+                payload.with_text(request.kind, text)
+            };
+        }
+        let body = serde_json::to_string_pretty(&payload.body).unwrap_or_default();
+        Ok(TemplatePreview { text: text.unwrap_or_default(), body })
+    }
+
+    /// A sample of each message that a channel of this kind sends.
+    fn sample_messages(&self, kind: ChannelKind) -> Vec<MessageContent> {
+        let now = self.clock().now();
+        let of_incidents =
+            [MessageKind::Opened, MessageKind::Updated, MessageKind::Closed, MessageKind::Test];
+        let of_publishes = kind.accepts_publishes().then_some(MessageKind::PublishEnded);
+        of_incidents.into_iter().chain(of_publishes).map(|kind| sample_content(kind, now)).collect()
     }
 
     fn test_message(&self, actor: &Actor) -> IncidentMessage {
@@ -154,6 +245,20 @@ impl Hub {
         let url = self.notification_settings().console_url.get();
         url.map(|url| format!("{url}/incidents/{id}")).unwrap_or_default()
     }
+
+    /// The address of an operation on a workload in the console; empty if that is not known.
+    pub(super) fn operation_link(&self, workload: &str, id: OperationId) -> String {
+        let url = self.notification_settings().console_url.get();
+        url.map(|url| format!("{url}/workloads/{workload}?tab=history&operation={id}")).unwrap_or_default()
+    }
+}
+
+/// That a channel of this kind sends nothing about publishes.
+pub(super) fn incidents_only(kind: ChannelKind, path: &str) -> Finding {
+    let message = format!("A channel for {} is sent incidents only.", kind.label());
+    let hint =
+        "The end of a publish is no alert that is resolved later: use a webhook, Slack, Teams or e-mail.";
+    Finding::error("G101", message, hint).with_path(path)
 }
 
 /// What is shown of a channel: everything but the secrets, which paths and queries of addresses can be.
@@ -169,6 +274,8 @@ fn to_public(row: ChannelRow) -> Channel {
         name: row.name,
         kind: row.kind,
         has_secret: row.secret.is_some(),
+        email: row.email,
+        template: row.template,
         created_by: row.created_by,
         created_at: row.created_at,
         failures: row.failures,

@@ -7,10 +7,9 @@ use domain::Timestamp;
 use domain::notification::retry_pause_millis;
 use futures::future::join_all;
 use store::channel::ChannelRow;
-use store::delivery::ClaimedMessage;
 use tokio::time::Instant;
 
-use super::request::build_request;
+use super::outbox_message::OutboxMessage;
 use crate::hub::CommitEffects;
 use crate::{Error, Hub};
 
@@ -24,25 +23,32 @@ const MIN_LEASE_MILLIS: i64 = 30_000;
 const CHANNEL_TIME: Duration = Duration::from_secs(3);
 
 impl Hub {
-    /// Sends the messages that are due; returns how many were tried. The channels are independent of each other.
+    /// Writes the messages about publishes that ended, and sends the messages that are due; returns how many were tried. The channels are
+    /// independent of each other.
     ///
     /// # Errors
     /// The database can't be reached, or a channel can't be read.
     pub async fn send_due_deliveries(&self) -> Result<usize, Error> {
+        Box::pin(self.end_due_publishes()).await?;
         let now = self.clock().now();
         let mut tx = self.read().await?;
-        if !store::delivery::has_due(&mut tx, now).await? {
+        if !store::delivery::has_due(&mut tx, now).await?
+            && !store::publish_message::has_due(&mut tx, now).await?
+        {
             return Ok(0);
         }
         drop(tx);
         let lease_until = now.plus_millis(CLAIM_MILLIS);
         let mut tx = self.write().await?;
-        let claimed = store::delivery::claim(&mut tx, self.project(), BATCH, now, lease_until).await?;
+        let project = self.project();
+        let incidents = store::delivery::claim(&mut tx, project, BATCH, now, lease_until).await?;
+        let publishes = store::publish_message::claim(&mut tx, project, BATCH, now, lease_until).await?;
         let channels = store::channel::list(&mut tx, self.project()).await?;
         tx.commit().await?;
-        let tried = claimed.len();
-        let mut by_channel: BTreeMap<String, Vec<ClaimedMessage>> = BTreeMap::new();
-        for message in claimed {
+        let tried = incidents.len() + publishes.len();
+        let incidents = incidents.into_iter().map(OutboxMessage::from);
+        let mut by_channel: BTreeMap<String, Vec<OutboxMessage>> = BTreeMap::new();
+        for message in incidents.chain(publishes.into_iter().map(OutboxMessage::from)) {
             by_channel.entry(message.channel.clone()).or_default().push(message);
         }
         let sends = channels.into_iter().filter_map(|channel| {
@@ -57,7 +63,7 @@ impl Hub {
     async fn send_to_channel(
         &self,
         channel: ChannelRow,
-        messages: Vec<ClaimedMessage>,
+        messages: Vec<OutboxMessage>,
         lease_until: Timestamp,
     ) -> Result<(), Error> {
         let mut is_stopped = false;
@@ -69,7 +75,7 @@ impl Hub {
                 || now.plus_millis(MIN_LEASE_MILLIS) > lease_until
             {
                 let mut tx = self.write().await?;
-                store::delivery::release_claim(&mut tx, (message.id, message.epoch), now).await?;
+                message.release(&mut tx, now).await?;
                 tx.commit().await?;
                 continue;
             }
@@ -79,24 +85,22 @@ impl Hub {
     }
 
     /// Sends one message and records the outcome; false if the channel as a whole fails.
-    async fn send_claimed(&self, channel: &ChannelRow, claimed: &ClaimedMessage) -> Result<bool, Error> {
-        let link = self.incident_link(claimed.incident);
-        let request = build_request(channel, claimed.id, &claimed.message, (&link, self.clock().now()));
-        let sent = self.send_message(request).await;
+    async fn send_claimed(&self, channel: &ChannelRow, claimed: &OutboxMessage) -> Result<bool, Error> {
+        let sent = self.send_message(channel, claimed.id, &claimed.content).await;
         let now = self.clock().now();
-        let (claim, name) = ((claimed.id, claimed.epoch), channel.name.as_str());
+        let name = channel.name.as_str();
         let mut tx = self.write().await?;
         let mut is_usable = true;
         match sent {
-            Ok(()) => {
+            Ok(note) => {
                 // The channel first: a deletion locks it, then the messages that it deletes.
                 store::channel::record_success(&mut tx, channel.project, name, now).await?;
                 // Also if the claim is lost: the receiver has it, and drops a second one with the same id.
-                store::delivery::record_success(&mut tx, claim, now).await?;
+                claimed.record_success(&mut tx, note, now).await?;
             }
             Err(failure) if failure.is_about_message => {
                 let retry_at = now.plus_millis(retry_pause_millis(claimed.attempts));
-                store::delivery::record_failure(&mut tx, claim, &failure.message, retry_at).await?;
+                claimed.record_failure(&mut tx, &failure.message, retry_at).await?;
             }
             Err(failure) => {
                 is_usable = false;
@@ -105,7 +109,7 @@ impl Hub {
                 let channel = (channel.project, name);
                 store::channel::record_failure(&mut tx, channel, failures, &failure.message, retry_at)
                     .await?;
-                store::delivery::record_failure(&mut tx, claim, &failure.message, retry_at).await?;
+                claimed.record_failure(&mut tx, &failure.message, retry_at).await?;
                 tracing::warn!(
                     channel = name,
                     failures,

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use domain::notification::{ChannelKind, IncidentMessage, build_payload};
+use domain::notification::{ChannelKind, MessageContent, build_payload};
 use domain::{DeliveryId, Timestamp};
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
@@ -21,15 +21,19 @@ pub struct MessageRequest {
     pub body: Vec<u8>,
 }
 
-/// The request for a message to a channel. The signature is by the rules of Standard Webhooks.
+/// The request for a message to a channel, with the text of its template if it has one. The signature is by the rules of Standard
+/// Webhooks.
 pub(super) fn build_request(
     channel: &ChannelRow,
     id: DeliveryId,
-    message: &IncidentMessage,
-    (link, now): (&str, Timestamp),
+    content: &MessageContent,
+    (link, text, now): (&str, Option<&str>, Timestamp),
 ) -> MessageRequest {
     let secret = channel.secret.as_deref().unwrap_or_default();
-    let payload = build_payload(channel.kind, id, message, (link, secret));
+    let mut payload = build_payload(channel.kind, id, content, (link, secret));
+    if let Some(text) = text {
+        payload = payload.with_text(channel.kind, text);
+    }
     let body = serde_json::to_vec(&payload.body).unwrap_or_default();
     let mut headers = Vec::new();
     if channel.kind == ChannelKind::Webhook {

@@ -28,7 +28,7 @@ use crate::blocking::run_blocking;
 use crate::plan::check_findings;
 use crate::report::ReportedSchemas;
 use crate::secret_content::list_marked_charts;
-use crate::{Actor, Error, Hub, placement};
+use crate::{Actor, Error, Hub, placement, time_zone};
 
 /// Findings of sets of manifests that are merged before those of the next set are added.
 const MERGED_AT_ONCE: usize = 20_000;
@@ -302,6 +302,8 @@ impl DraftSnapshot {
         findings.extend(self.dependencies.iter().cloned());
         findings.extend(check_targets(&spec.overrides, clusters, &self.selected(), groups));
         findings.extend(rollout::check_fleet(&spec.rollout, &self.targets_in_decision_order(), groups));
+        let window = spec.rollout.window.as_ref();
+        findings.extend(window.and_then(|window| time_zone::check_zone(window, "/rollout/window")));
         findings
     }
 

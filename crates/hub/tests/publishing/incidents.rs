@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use domain::failure_cause::FailureCause;
 use domain::health::{Health, HealthStatus};
 use domain::incident::{IncidentQuery, IncidentState, IncidentSummary};
-use domain::notification::{ChannelKind, DeliveryState, NewChannel, NewSubscription};
+use domain::notification::{ChannelKind, ChannelTemplate, DeliveryState, NewChannel, NewSubscription};
 use domain::object::ObjectRef;
 use domain::release::{StageName, StageState};
 use domain::report::{DesiredRelease, ReleaseReport, ResourceStatus};
@@ -55,7 +55,7 @@ impl Receiver {
 }
 
 /// The report of a cluster that can't pull the image of `web`.
-fn failing_report(desired: &DesiredRelease, pod: &str) -> ReleaseReport {
+pub fn failing_report(desired: &DesiredRelease, pod: &str) -> ReleaseReport {
     let mut report = applied_report(desired);
     let last = report.stages.iter_mut().find(|stage| stage.name == StageName::Operational).unwrap();
     last.state = StageState::Running { message: String::new() };
@@ -109,6 +109,7 @@ impl TestWorkload {
             kind: ChannelKind::Webhook,
             url: "https://ops.example.com/hook".into(),
             secret,
+            ..NewChannel::default()
         };
         test.hub.create_channel(&test.actor, channel).await.unwrap();
         let subscription = NewSubscription {
@@ -134,7 +135,7 @@ impl TestWorkload {
         self.east.0.send_report(report).await;
     }
 
-    async fn fail_west(&mut self) {
+    pub async fn fail_west(&mut self) {
         let report = failing_report(&self.west.1, "web-5d2a-q8");
         self.west.0.send_report(report).await;
     }
@@ -248,6 +249,29 @@ async fn s0_13_p27_a_receiver_that_is_down_for_an_hour_gets_each_step_once_and_i
     assert_eq!(web.receiver.kinds(), ["opened", "updated", "closed"]);
     let ids: BTreeSet<String> = web.receiver.events().iter().map(|event| event["id"].to_string()).collect();
     assert_eq!(ids.len(), 3);
+    web.test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s0_13_a_template_that_fails_is_replaced_by_the_built_in_text_and_the_delivery_says_so() {
+    let mut web = TestWorkload::start().await;
+    let template = ChannelTemplate { template: "{{ workload }}: {{ reason }}".to_owned() };
+    web.test.hub.set_channel_template(&web.test.actor, "ops", template).await.unwrap();
+    web.fail_east().await;
+    web.pass(70).await;
+    assert_eq!(web.receiver.events()[0]["data"]["text"], "web: ImagePullFailed");
+    // As another version of the server may store one.
+    web.test.execute_sql("UPDATE channel SET template = '{{ nothing }}'").await;
+    web.heal_east().await;
+    web.pass(10).await;
+    assert_eq!(web.receiver.kinds(), ["opened", "closed"]);
+    assert_eq!(web.receiver.events()[1]["data"].get("text"), None);
+    let id = web.list(IncidentState::Closed).await[0].id;
+    let details = web.test.hub.get_incident(id).await.unwrap();
+    assert_eq!(details.deliveries[0].note, None);
+    let note = details.deliveries[1].note.as_deref().unwrap();
+    assert!(note.starts_with("Line 1 of the template failed: There is no variable nothing"), "{note}");
+    assert!(note.ends_with("The built-in text was sent."), "{note}");
     web.test.close().await;
 }
 

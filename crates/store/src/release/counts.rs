@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::release::ReleaseState;
 use domain::rollup::ReleaseCounts;
-use domain::{ClusterId, WorkloadId};
+use domain::{ClusterId, Timestamp, WorkloadId};
 
 use super::row::{read_state, state_rank};
 use crate::decode::{DecodeError, RowReader, decode_rows};
@@ -30,6 +30,25 @@ pub async fn all(tx: &mut Tx) -> Result<ReleaseCounts, Error> {
         counts.add(state, u32::try_from(n).unwrap_or(0));
     }
     Ok(counts)
+}
+
+/// Of each of these workloads the first deadline of a release that is not operational; those without any are left out.
+pub async fn first_deadlines(
+    tx: &mut Tx,
+    ids: &[WorkloadId],
+) -> Result<BTreeMap<WorkloadId, Timestamp>, Error> {
+    if ids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let rows = sql("SELECT workload_id, MIN(deadline_at) AS deadline_at FROM release \
+         WHERE deadline_at IS NOT NULL AND workload_id IN ")
+    .push_list(ids)
+    .push(" GROUP BY workload_id")
+    .fetch_all(tx)
+    .await?;
+    let read =
+        decode_rows(&rows, "release", |row| Ok((row.parse("workload_id")?, row.timestamp("deadline_at")?)))?;
+    Ok(read.into_iter().collect())
 }
 
 /// The releases of these workloads by state; a workload without releases has empty counts.

@@ -33,6 +33,7 @@ table_row! {
     Mutable rendered_facts_revision = release.rendered_facts_revision() => rendered_facts_revision: opt_count;
     Mutable facts_comparison = release.facts_comparison().map(to_json).transpose()? => facts_comparison: opt_json;
     Mutable admitted_offline = release.is_admitted_offline() => admitted_offline: flag;
+    Mutable deadline_at = release.deadline_at() => deadline_at: opt_timestamp;
     Mutable sync = release.sync().as_str() => sync: enum_value;
     Mutable health = release.health().status.as_str();
     Mutable connectivity = release.connectivity().as_str() => connectivity: enum_value;

@@ -10,14 +10,11 @@ use domain::project::Project;
 use domain::workload::{Revision, Source, SourceFile, WorkloadSpec};
 use sqlx::{AnyConnection, AssertSqlSafe, Connection as _, Executor as _, Row as _};
 
-use super::databases::{execute_directly, for_each_address, on_sqlite, test_keys};
+use super::databases::{execute_directly, for_each_address, on_sqlite};
 use super::fixtures::{at, insert_fleet, project_id, some_workload, workload_id};
 use crate::idempotency::IdempotencyRecord;
 use crate::sealed::columns::SEALED_COLUMNS;
-use crate::{
-    Error, KeySource, Store, artifact, default_key_file, generate_wrapping_key, idempotency, project,
-    revision, workload,
-};
+use crate::{Store, artifact, idempotency, project, revision, workload};
 
 const SECRET: &str = "Xq7-canary-Zw31-hunter2-PpL9";
 
@@ -57,11 +54,6 @@ pub(super) async fn insert_secrets(store: &Store) {
         IdempotencyRecord { request_hash: "h".to_owned(), status: 200, headers: BTreeMap::new(), body };
     idempotency::put(&mut tx, "key", "ana", &record, at(0)).await.unwrap();
     tx.commit().await.unwrap();
-}
-
-/// Closes a store and releases its file.
-async fn end(store: Store) {
-    store.close().await;
 }
 
 /// The value in clear text, hex, and the parts of base64 that do not depend on what stands around it.
@@ -238,10 +230,17 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "*.detail_kind",
             "*.cause_key",
             "*.incident_id",
+            "*.operation_id",
+            "*.publisher",
+            "*.outcome",
             "*.acknowledged_by",
             "*.channel",
             "*.object_key",
             "*.snoozed_by",
+            "*.suspended_by",
+            "*.requested_by",
+            "*.drift_id",
+            "field_revert.request_id",
             "*.publish_approval",
             "*.rollback_bundle",
         ],
@@ -268,12 +267,15 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "role_binding.role",
         ],
     ),
-    ("text that users write about an object, not its content", &["revision.message", "operation.kind"]),
+    (
+        "text that users write about an object, not its content",
+        &["revision.message", "operation.kind", "suspension.reason"],
+    ),
     (
         "labels, selectors and placement",
         &[
             "*.labels",
-            "workload.owners",
+            "*.owners",
             "cluster.annotations",
             "cluster.taints",
             "cluster_label.value",
@@ -283,6 +285,8 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "cluster_group.features",
             "decision.body",
             "subscription.scope",
+            "suspension.scope",
+            "subscription.quiet_hours",
             "pending_removal.waiting_for",
             "rollout.body",
         ],
@@ -308,6 +312,8 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "release_resources.resources",
             "drift_item.object",
             "drift_item.fields",
+            "field_revert.paths",
+            "field_revert.error",
             "release_tombstone.deletion",
             "release_tombstone.policies",
             "event.message",
@@ -316,6 +322,7 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "incident.preceding_change",
             "pending_failure.failure",
             "delivery.message",
+            "publish_message.message",
             "operation.counts",
             "operation.targets",
         ],
@@ -323,11 +330,9 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
     (
         "failures and states, without the content that they are about",
         &[
-            "placer_queue.failure",
-            "rollout_queue.failure",
-            "incident_queue.failure",
-            "channel.last_error",
-            "delivery.last_error",
+            "*.failure",
+            "*.last_error",
+            "*.note",
             "chart_repository.status",
             "git_ref.status",
             "git_source.follow_status",
@@ -357,12 +362,12 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "audit_entry.address",
             "audit_entry.request_id",
             "audit_entry.action",
-            "audit_entry.outcome",
             "audit_entry.subject",
             "audit_entry.message",
             "audit_entry.previous",
         ],
     ),
+    ("mail server and text of a channel, without its password", &["channel.email", "channel.template"]),
     ("settings: the hash of the setup token, the mode of encryption", &["setting.value"]),
     ("keys that are encrypted by the wrapping key", &["data_key.wrapped", "encryption_pass.position"]),
     ("names of groups and charts, ids of commits", &["spec_reference.detail"]),
@@ -422,79 +427,6 @@ async fn a_ciphertext_of_another_row_or_a_damaged_one_is_an_error_that_names_row
         assert!(revision::get_existing(&mut tx, workload_id(1), 2).await.is_ok());
         drop(tx);
         store.close().await;
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_server_with_another_key_does_not_start_and_says_which_key_is_needed() {
-    for_each_address(|url| async move {
-        let store = Store::open_for_test(&url).await.unwrap();
-        let wrapping_key = store.encryption_status(at(0)).await.unwrap().keys[0].wrapping_key.clone();
-        end(store).await;
-        let other = KeySource::Value(generate_wrapping_key());
-        let error = Store::open(&url, &other, at(0)).await.err().unwrap();
-        assert!(matches!(error, Error::Key(_)), "{error:?}");
-        assert!(error.to_string().contains(&wrapping_key), "{error}");
-        // With both keys it starts, and after a rewrap the first one is enough.
-        let KeySource::Value(old) = test_keys() else { unreachable!() };
-        let KeySource::Value(new) = &other else { unreachable!() };
-        let both = KeySource::Value(format!("{new}\n# the old one\n{old}"));
-        let store = Store::open(&url, &both, at(0)).await.unwrap();
-        assert_eq!(store.rewrap_keys().await.unwrap(), 1);
-        assert_eq!(store.rewrap_keys().await.unwrap(), 0);
-        end(store).await;
-        end(Store::open(&url, &other, at(0)).await.unwrap()).await;
-        assert!(Store::open_for_test(&url).await.is_err());
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn the_key_file_is_created_once_beside_the_database_and_never_replaced() {
-    on_sqlite(|url| async move {
-        use std::os::unix::fs::PermissionsExt as _;
-        let file = default_key_file(&url).unwrap();
-        let keys = KeySource::File(file.clone());
-        let store = Store::open(&url, &keys, at(0)).await.unwrap();
-        insert_secrets(&store).await;
-        end(store).await;
-        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-        let store = Store::open(&url, &keys, at(0)).await.unwrap();
-        assert_secrets_are_readable(&store).await;
-        end(store).await;
-        let moved = file.with_extension("moved");
-        std::fs::rename(&file, &moved).unwrap();
-        let error = Store::open(&url, &keys, at(0)).await.err().unwrap().to_string();
-        assert!(error.contains("is missing") && error.contains(&file.display().to_string()), "{error}");
-        assert!(!file.exists(), "no new key takes the place of the one that is needed");
-        std::fs::rename(&moved, &file).unwrap();
-        std::fs::write(&file, "not a key").unwrap();
-        let error = Store::open(&url, &keys, at(0)).await.err().unwrap().to_string();
-        assert!(error.contains("line 1") && !error.contains("not a key"), "{error}");
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_key_command_wraps_and_unwraps() {
-    on_sqlite(|url| async move {
-        use std::os::unix::fs::PermissionsExt as _;
-        let folder = tempfile::tempdir().unwrap();
-        let command = folder.path().join("kms");
-        // Reverses the text, which stands for an encryption.
-        std::fs::write(&command, "#!/bin/sh\n[ \"$1\" = wrap ] || [ \"$1\" = unwrap ] || exit 1\nread -r line; echo \"$line\" | rev\n").unwrap();
-        std::fs::set_permissions(&command, std::fs::Permissions::from_mode(0o700)).unwrap();
-        let keys = KeySource::Command(command.clone());
-        let store = Store::open(&url, &keys, at(0)).await.unwrap();
-        insert_secrets(&store).await;
-        end(store).await;
-        let store = Store::open(&url, &keys, at(0)).await.unwrap();
-        assert_secrets_are_readable(&store).await;
-        end(store).await;
-        std::fs::write(&command, "#!/bin/sh\nexit 3\n").unwrap();
-        let error = Store::open(&url, &keys, at(0)).await.err().unwrap().to_string();
-        assert!(error.contains("unwrap failed") && error.contains('3'), "{error}");
     })
     .await;
 }

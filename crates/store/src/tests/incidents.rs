@@ -2,7 +2,7 @@
 
 use domain::health::{Health, HealthStatus};
 use domain::incident::{Incident, IncidentCause, IncidentCluster, IncidentQuery, IncidentState};
-use domain::notification::{ChannelKind, DeliveryState, IncidentMessage, MessageKind};
+use domain::notification::{ChannelKind, DeliveryState, EmailSettings, IncidentMessage, MessageKind};
 use domain::{DeliveryId, IncidentId, Timestamp};
 
 use super::databases::for_each_engine;
@@ -39,6 +39,8 @@ pub(super) async fn insert_channel(store: &Store, name: &str) {
         kind: ChannelKind::Webhook,
         target: "https://a.test/".to_owned(),
         secret: Some("s3cret".to_owned()),
+        email: Some(EmailSettings { host: "mail.test".to_owned(), ..EmailSettings::default() }),
+        template: Some("{{ title }}".to_owned()),
         created_by: "ana".to_owned(),
         created_at: at(0),
         failures: 0,
@@ -58,7 +60,8 @@ pub(super) async fn insert_message(store: &Store, n: u128, kind: MessageKind, ch
     let mut tx = store.write().await.unwrap();
     let position = delivery::next_position(&mut tx, message.incident.id).await.unwrap();
     let id = DeliveryId::from_parts(1, n);
-    let new = NewDelivery { id, project: project_id(), channel, position, due_at: at(10), message: &message };
+    let (project, due_at) = (project_id(), at(10));
+    let new = NewDelivery { id, project, channel, position, due_at, quiet_until: None, message: &message };
     delivery::insert(&mut tx, &new).await.unwrap();
     tx.commit().await.unwrap();
 }
@@ -126,7 +129,9 @@ async fn p27_messages_are_claimed_once_and_in_the_order_of_their_incident() {
                 .await
                 .unwrap()
         );
-        assert!(delivery::record_success(&mut tx, (again[0].id, again[0].epoch), at(81)).await.unwrap());
+        assert!(
+            delivery::record_success(&mut tx, (again[0].id, again[0].epoch), None, at(81)).await.unwrap()
+        );
         tx.commit().await.unwrap();
         let closed = claim(&store, at(82)).await;
         assert_eq!(closed[0].message.kind, MessageKind::Closed);
@@ -160,6 +165,7 @@ async fn p27_a_channel_that_fails_pauses_and_then_one_message_tries_it() {
             channel: "ops",
             position: 1,
             due_at: at(10),
+            quiet_until: None,
             message: &message,
         };
         delivery::insert(&mut tx, &new).await.unwrap();

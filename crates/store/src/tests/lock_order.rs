@@ -161,6 +161,7 @@ async fn p35_a_deletion_of_a_channel_waits_for_the_messages_that_are_written_for
             channel: "ops",
             position: 2,
             due_at: at(10),
+            quiet_until: None,
             message: &message,
         };
         delivery::insert(&mut write, &new).await.unwrap();

@@ -101,11 +101,13 @@ pub async fn list(
     check_large_drafts(tx, &mut found).await?;
     let ids: Vec<WorkloadId> = found.iter().map(|row| row.summary.id).collect();
     let mut counts = release::counts_by_workload(tx, &ids).await?;
+    let deadlines = release::first_deadlines(tx, &ids).await?;
     let counted = |ListedRow { summary, intent, .. }: ListedRow| {
         let counts = counts.remove(&summary.id).unwrap_or_default();
         let phase =
             intent.map_or(WorkloadPhase::Unreadable, |intent| WorkloadPhase::from_releases(intent, &counts));
-        WorkloadSummary { phase, counts, ..summary }
+        let deadline_at = deadlines.get(&summary.id).copied();
+        WorkloadSummary { phase, counts, deadline_at, ..summary }
     };
     let items = found.into_iter().map(counted).collect();
     Ok(Page { items, next, total: u32::try_from(total).unwrap_or(u32::MAX) })
@@ -224,6 +226,7 @@ fn read_or_mark(row: &RowReader<'_>) -> Result<ListedRow, DecodeError> {
         published: row.opt_count("published_revision").unwrap_or_default(),
         draft_changed: row.flag("draft_changed").unwrap_or_default(),
         counts: ReleaseCounts::default(),
+        deadline_at: None,
         updated_by: row.text("updated_by").unwrap_or_default(),
         updated_at: row.timestamp("updated_at")?,
         unreadable: Some(unreadable(&why)),
@@ -248,6 +251,7 @@ fn read(row: &RowReader<'_>) -> Result<(WorkloadSummary, Intent), DecodeError> {
         published: row.opt_count("published_revision")?,
         draft_changed: row.flag("draft_changed")?,
         counts: ReleaseCounts::default(),
+        deadline_at: None,
         updated_by: row.text("updated_by")?,
         updated_at: row.timestamp("updated_at")?,
         unreadable: None,

@@ -2,7 +2,8 @@
 
 use domain::incident::{IncidentQuery, IncidentSummary};
 use domain::notification::{
-    Channel, ChannelTestResult, IncidentDetails, NewChannel, NewSubscription, Subscription,
+    Channel, ChannelTemplate, ChannelTestResult, IncidentDetails, NewChannel, NewSubscription, Subscription,
+    TemplatePreview, TemplatePreviewRequest,
 };
 use domain::page::Page;
 use domain::{IncidentId, SubscriptionId};
@@ -45,6 +46,16 @@ impl Client {
     /// Sends a message to a channel now.
     pub async fn test_channel(&self, name: &str) -> Result<ChannelTestResult, Error> {
         self.api_call(Method::POST, &["channels", &format!("{name}:test")]).send_json().await
+    }
+
+    /// Sets or removes the template of a channel.
+    pub async fn set_channel_template(&self, name: &str, change: &ChannelTemplate) -> Result<Channel, Error> {
+        self.api_call(Method::PUT, &["channels", name, "template"]).body(change).send_json().await
+    }
+
+    /// What a channel with a template would send.
+    pub async fn preview_template(&self, request: &TemplatePreviewRequest) -> Result<TemplatePreview, Error> {
+        self.api_call(Method::POST, &["channels:preview"]).body(request).send_json().await
     }
 
     /// Deletes a channel with its subscriptions.

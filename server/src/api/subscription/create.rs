@@ -9,7 +9,8 @@ use hub::Hub;
 use crate::input::{Body, Caller};
 use crate::problem::ApiError;
 
-/// Sends the incidents of a workload, of the workloads of an owner or of those with labels to a channel.
+/// Sends the incidents of a workload, of the workloads of an owner or of those with labels, or the end of the own publishes, to a
+/// channel. If there is such a subscription, it gets these quiet hours.
 #[utoipa::path(
     post,
     path = "/api/v1/subscriptions",

@@ -2,7 +2,7 @@
 
 use domain::failure_cause::FailureCause;
 use domain::placement::{Decision, RemovalWait};
-use domain::release::ReleaseView;
+use domain::release::{ReleaseView, describe_missed_deadline};
 use domain::report::ResourceStatus;
 use domain::workload::{Revision, WorkloadView};
 
@@ -105,6 +105,9 @@ fn add_release(text: &mut Description, view: &ReleaseView) {
         release.sync().as_str(),
         release.connectivity().as_str(),
     ));
+    if let Some(late) = describe_missed_deadline(release.deadline_at(), now) {
+        text.line(format!("  {late}"));
+    }
     for stage in release.stages().iter() {
         let (label, state) = (stage.name.label(), stage.state.as_str());
         text.line(format!("  {label:<13} {state:<7} {}", describe_stage(stage, now)));

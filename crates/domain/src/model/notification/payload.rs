@@ -2,9 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{ChannelKind, IncidentMessage, MessageKind};
+use super::email::build_email;
+use super::text::{escape_slack, facts, facts_of_incident, title, title_of_incident};
+use super::{ChannelKind, IncidentMessage, MessageContent, MessageKind, PublishMessage};
 use crate::kubernetes::id::DeliveryId;
-use crate::model::incident::{IncidentKind, IncidentSummary};
+use crate::model::incident::IncidentKind;
+
+/// Longest summary that PagerDuty accepts, in characters.
+const MAX_SUMMARY_CHARS: usize = 1_000;
 
 /// A body to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,22 +22,72 @@ pub struct MessagePayload {
     pub path: &'static str,
 }
 
-/// The body of a message. `link` is the address of the incident in the console, `secret` the integration key of PagerDuty.
+/// The body of a message; of an e-mail its subject and texts, which are sent over SMTP. `link` is the address of the incident or the
+/// operation in the console, `secret` the integration key of PagerDuty.
 pub fn build_payload(
     kind: ChannelKind,
     id: DeliveryId,
-    message: &IncidentMessage,
+    content: &MessageContent,
     (link, secret): (&str, &str),
 ) -> MessagePayload {
-    let (content_type, body) = match kind {
-        ChannelKind::Webhook => ("application/cloudevents+json", cloud_event(id, message, link)),
-        ChannelKind::Slack => ("application/json", json!({"text": slack_text(message, link)})),
-        ChannelKind::Teams => ("application/json", teams_card(message, link)),
-        ChannelKind::Alertmanager => ("application/json", json!([alert(message, link)])),
-        ChannelKind::Pagerduty => ("application/json", pagerduty_event(message, link, secret)),
-    };
     let path = if kind == ChannelKind::Alertmanager { "/api/v2/alerts" } else { "" };
+    let (content_type, body) = match (kind, content) {
+        (ChannelKind::Webhook, MessageContent::Incident(message)) => {
+            (CLOUD_EVENT, cloud_event(id, message, link))
+        }
+        (ChannelKind::Alertmanager, MessageContent::Incident(message)) => {
+            (JSON, json!([alert(message, link)]))
+        }
+        (ChannelKind::Pagerduty, MessageContent::Incident(message)) => {
+            (JSON, pagerduty_event(message, link, secret))
+        }
+        (ChannelKind::Slack, _) => {
+            (JSON, json!({"text": slack_text(&title(content), &facts(content), link)}))
+        }
+        (ChannelKind::Teams, _) => (JSON, teams_card(&title(content), &facts(content), link)),
+        (ChannelKind::Email, _) => (JSON, json!(build_email(content, link))),
+        // Channels of alerts are rejected for publishes.
+        (_, MessageContent::Publish(message)) => (CLOUD_EVENT, publish_event(id, message, link)),
+    };
     MessagePayload { content_type, body, path }
+}
+
+impl MessagePayload {
+    /// The same with the text of a template, where the receivers of this kind show it. An e-mail is made of its text as a whole.
+    #[must_use]
+    pub fn with_text(mut self, kind: ChannelKind, text: &str) -> Self {
+        let body = &mut self.body;
+        match kind {
+            ChannelKind::Webhook => body["data"]["text"] = json!(text),
+            ChannelKind::Slack | ChannelKind::Email => body["text"] = json!(text),
+            ChannelKind::Teams => {
+                let block = json!({"type": "TextBlock", "text": text, "wrap": true});
+                body["attachments"][0]["content"]["body"] = json!([block]);
+            }
+            ChannelKind::Alertmanager => body[0]["annotations"]["description"] = json!(text),
+            ChannelKind::Pagerduty => {
+                body["payload"]["summary"] = json!(text.chars().take(MAX_SUMMARY_CHARS).collect::<String>());
+            }
+        }
+        self
+    }
+}
+
+const JSON: &str = "application/json";
+const CLOUD_EVENT: &str = "application/cloudevents+json";
+
+/// The end of a publish as CloudEvents 1.0 in structured mode.
+fn publish_event(id: DeliveryId, message: &PublishMessage, link: &str) -> Value {
+    json!({
+        "specversion": "1.0",
+        "id": id.to_string(),
+        "source": format!("/flotilla/operations/{}", message.operation),
+        "type": format!("dev.flotilla.publish.{}", message.outcome.as_str()),
+        "subject": message.workload,
+        "time": message.at.to_string(),
+        "datacontenttype": JSON,
+        "data": {"publish": message, "message": message.headline(), "url": link},
+    })
 }
 
 /// CloudEvents 1.0 in structured mode.
@@ -45,53 +100,20 @@ fn cloud_event(id: DeliveryId, message: &IncidentMessage, link: &str) -> Value {
         "type": format!("dev.flotilla.incident.{}", message.kind.as_str()),
         "subject": incident.workload,
         "time": message.at.to_string(),
-        "datacontenttype": "application/json",
+        "datacontenttype": JSON,
         "data": {"incident": incident, "owners": message.owners, "url": link},
     })
 }
 
-/// What happened, in one line.
-fn title(message: &IncidentMessage) -> String {
-    match message.kind {
-        MessageKind::Test => "Test of a channel of Flotilla".to_owned(),
-        MessageKind::Updated if message.incident.acknowledged_by.is_some() => {
-            let by = message.incident.acknowledged_by.as_deref().unwrap_or_default();
-            format!("{}, acknowledged by {by}", message.incident.headline())
-        }
-        _ => message.incident.headline(),
-    }
-}
-
-/// The rest: what, where, since when, what changed before, what to do.
-fn facts(incident: &IncidentSummary) -> Vec<(&'static str, String)> {
-    let change = incident.preceding_change.as_ref();
-    let change = change.map(|change| format!("{} ({}, {})", change.message, change.actor, change.at));
-    let all = [
-        ("Cause", incident.cause.clone()),
-        ("Clusters", incident.cluster_text()),
-        ("Since", incident.since.to_string()),
-        ("Change before", change.unwrap_or_default()),
-        ("What to do", incident.hint.clone()),
-    ];
-    all.into_iter().filter(|(_, text)| !text.is_empty()).collect()
-}
-
-/// `mrkdwn` has three characters with a meaning, which mark links and mentions.
-fn escape_slack(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
-fn slack_text(message: &IncidentMessage, link: &str) -> String {
-    let facts = facts(&message.incident);
+fn slack_text(title: &str, facts: &[(&'static str, String)], link: &str) -> String {
     let lines = facts.iter().map(|(name, text)| format!("*{name}:* {}", escape_slack(text)));
-    let title = escape_slack(&title(message));
+    let title = escape_slack(title);
     let head = if link.is_empty() { format!("*{title}*") } else { format!("*<{link}|{title}>*") };
     std::iter::once(head).chain(lines).collect::<Vec<_>>().join("\n")
 }
 
 /// An adaptive card for the workflow "Post to a channel when a webhook request is received".
-fn teams_card(message: &IncidentMessage, link: &str) -> Value {
-    let facts = facts(&message.incident);
+fn teams_card(title: &str, facts: &[(&'static str, String)], link: &str) -> Value {
     let facts: Vec<Value> = facts.iter().map(|(name, text)| json!({"title": name, "value": text})).collect();
     let open = json!({"type": "Action.OpenUrl", "title": "Open", "url": link});
     let actions = if link.is_empty() { json!([]) } else { json!([open]) };
@@ -104,7 +126,7 @@ fn teams_card(message: &IncidentMessage, link: &str) -> Value {
                 "type": "AdaptiveCard",
                 "version": "1.4",
                 "body": [
-                    {"type": "TextBlock", "text": title(message), "weight": "bolder", "wrap": true},
+                    {"type": "TextBlock", "text": title, "weight": "bolder", "wrap": true},
                     {"type": "FactSet", "facts": facts},
                 ],
                 "actions": actions,
@@ -128,7 +150,7 @@ fn alert(message: &IncidentMessage, link: &str) -> Value {
             "reason": incident.reason,
         },
         "annotations": {
-            "summary": title(message),
+            "summary": title_of_incident(message),
             "description": incident.cause,
             "clusters": incident.cluster_text(),
             "runbook": incident.hint,
@@ -160,8 +182,10 @@ fn pagerduty_event(message: &IncidentMessage, link: &str, key: &str) -> Value {
         _ => "trigger",
     };
     let links = if link.is_empty() { json!([]) } else { json!([{"href": link, "text": "Incident"}]) };
-    let details: serde_json::Map<String, Value> =
-        facts(incident).into_iter().map(|(name, text)| (name.to_owned(), Value::from(text))).collect();
+    let details: serde_json::Map<String, Value> = facts_of_incident(incident)
+        .into_iter()
+        .map(|(name, text)| (name.to_owned(), Value::from(text)))
+        .collect();
     json!({
         "routing_key": key,
         "event_action": action,
@@ -169,7 +193,7 @@ fn pagerduty_event(message: &IncidentMessage, link: &str, key: &str) -> Value {
         "client": "Flotilla",
         "links": links,
         "payload": {
-            "summary": title(message).chars().take(1_000).collect::<String>(),
+            "summary": title_of_incident(message).chars().take(MAX_SUMMARY_CHARS).collect::<String>(),
             "source": incident.workload,
             "severity": pagerduty_severity(message),
             "timestamp": incident.since.to_string(),

@@ -10,6 +10,11 @@ use crate::text::name_check;
 /// Most rules of one kind, and most paths of one rule.
 pub const MAX_RULES: usize = 64;
 
+/// Shortest deadline, in milliseconds: a minute. A shorter one would mark releases that start as usual.
+pub const MIN_DEADLINE_MILLIS: i64 = 60_000;
+/// Longest deadline, in milliseconds: 30 days.
+pub const MAX_DEADLINE_MILLIS: i64 = 30 * 86_400_000;
+
 /// Code of all findings about policies.
 const CODE: &str = "G517";
 
@@ -34,6 +39,7 @@ pub fn check(policies: &Policies) -> Vec<Finding> {
         findings.extend(check_path(&rule.path).map(|finding| finding.with_path(format!("{place}/path"))));
     }
     findings.extend(check_executor(policies));
+    findings.extend(check_deadline(policies));
     findings
 }
 
@@ -117,4 +123,20 @@ fn check_executor(policies: &Policies) -> Option<Finding> {
         )
         .with_path("/policies/executor")
     })
+}
+
+fn check_deadline(policies: &Policies) -> Option<Finding> {
+    let deadline = policies.deadline.as_ref()?;
+    let message = match deadline.millis() {
+        None => format!("The deadline is {:?}, which is not a time span.", deadline.to_string()),
+        Some(millis) if millis < MIN_DEADLINE_MILLIS => {
+            format!("The deadline {deadline} is shorter than a minute.")
+        }
+        Some(millis) if millis > MAX_DEADLINE_MILLIS => {
+            format!("The deadline {deadline} is longer than 30 days.")
+        }
+        Some(_) => return None,
+    };
+    let hint = "Write numbers with units, such as 30m or 1h30m, from 1m to 30d; or remove it for no limit.";
+    Some(error(message, hint).with_path("/policies/deadline"))
 }

@@ -75,6 +75,7 @@ fn every_policy_is_known_by_its_stored_name() {
         prune_order: PruneOrder::AfterApply,
         changed_jobs: ChangedJobsPolicy::Refuse,
         not_assessed: Some(NotAssessedPolicy::Wait),
+        deadline: "30m".parse().ok(),
         update: vec![UpdateRule::default()],
         ignore: vec![IgnoreRule::default()],
         feedback: vec![FeedbackRule::default()],
@@ -168,6 +169,19 @@ fn g517_meaningless_policies_are_reported_with_path_and_hint() {
     for (executor, good) in [("web/deployer", true), ("deployer", false), ("web/", false), ("W/x", false)] {
         let policies = Policies { executor: executor.into(), ..some() };
         assert_eq!(places(policies).is_empty(), good, "{executor}");
+    }
+    for (deadline, good) in [
+        ("30m", true),
+        ("1m", true),
+        ("30d", true),
+        ("59s", false),
+        ("31d", false),
+        ("soon", false),
+        ("", false),
+    ] {
+        let wrong = places(Policies { deadline: deadline.parse().ok(), ..some() });
+        let expected = if good { vec![] } else { vec![("/policies/deadline".to_owned(), true)] };
+        assert_eq!(wrong, expected, "{deadline}");
     }
     let many = Policies { update: vec![UpdateRule::default(); MAX_RULES + 1], ..some() };
     assert_eq!(places(many), [("/policies/update".to_owned(), true)]);

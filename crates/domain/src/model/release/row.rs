@@ -59,6 +59,8 @@ pub struct ReleaseRow {
     pub facts_comparison: Option<FactsComparison>,
     /// Whether its cluster was offline at its admission, and has been since.
     pub admitted_offline: bool,
+    /// When it is past its deadline.
+    pub deadline_at: Option<Timestamp>,
     /// The thirteen stages.
     pub stages: Stages,
     /// First axis: sync.
@@ -104,6 +106,7 @@ impl Release {
             rendered_facts_revision: row.rendered_facts_revision,
             facts_comparison: row.facts_comparison,
             admitted_offline: row.admitted_offline,
+            deadline_at: row.deadline_at,
             stages: row.stages,
             sync: row.sync,
             health: row.health,
@@ -226,6 +229,12 @@ impl Release {
     /// Whether its cluster was offline at its admission, and has been since.
     pub const fn is_admitted_offline(&self) -> bool {
         self.admitted_offline
+    }
+
+    /// When it is past its deadline, whether or not that time has come; `None` without a deadline, while nothing is delivered, and
+    /// once it is operational.
+    pub const fn deadline_at(&self) -> Option<Timestamp> {
+        self.deadline_at
     }
 
     /// The thirteen stages.

@@ -122,6 +122,7 @@ impl Release {
             rendered_facts_revision: None,
             facts_comparison: None,
             admitted_offline: false,
+            deadline_at: None,
             stages: Stages::default(),
             sync: SyncStatus::Pending,
             health: Health::default(),
@@ -460,13 +461,14 @@ impl Release {
         expected.into_desired_release()
     }
 
-    /// Runs `change` and updates `state_since` if the derived state changed.
+    /// Runs `change`, and updates `state_since` if the derived state changed, and the deadline.
     fn update_tracking_state<T>(&mut self, at: Timestamp, change: impl FnOnce(&mut Self) -> T) -> T {
-        let before = self.state();
+        let (before, revision) = (self.state(), self.revision);
         let result = change(self);
         if self.state() != before {
             self.state_since = at;
         }
+        self.update_deadline(revision, at);
         result
     }
 }

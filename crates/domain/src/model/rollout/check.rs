@@ -45,7 +45,7 @@ pub fn check(strategy: &RolloutStrategy) -> Vec<Finding> {
             .and_then(|span| check_span("failAfter", span))
             .map(|finding| finding.with_path("/rollout/failAfter")),
     );
-    findings.extend(strategy.window.iter().flat_map(super::RolloutWindow::check));
+    findings.extend(strategy.window.iter().flat_map(|window| window.check("/rollout/window")));
     if strategy.on_failure == OnFailure::Continue {
         let message = "The rollout continues whatever number of clusters fails: a broken revision would reach all clusters.";
         let hint = "Pause or roll back on failure, and allow a number of failures per wave (maxFailures).";

@@ -4,7 +4,7 @@
 //! a second server changes nothing.
 
 use super::{Rollout, RolloutEvent, RolloutState, Wave, WaveProgress};
-use crate::kubernetes::time::{Pauses, Timestamp};
+use crate::kubernetes::time::{Pauses, Timestamp, ZoneOffsets};
 use crate::model::release::ReleaseState;
 
 /// The clusters of one wave, counted by state.
@@ -133,9 +133,21 @@ impl Rollout {
         }
     }
 
-    /// Updates the progress of its waves and advances as far as they allow.
-    /// Times in `pauses` are not counted: the clusters could not report in them.
+    /// As [`Self::reconcile_in_zone`], for a rollout whose window names no time zone.
     pub fn reconcile(&mut self, tallies: &[WaveCounts], now: Timestamp, pauses: &Pauses) -> RolloutStep {
+        self.reconcile_in_zone(tallies, now, pauses, None)
+    }
+
+    /// Updates the progress of its waves and advances as far as they allow.
+    /// Times in `pauses` are not counted: the clusters could not report in them. `zone` has the offsets of the time zone that its window
+    /// names; without them no cluster is admitted.
+    pub fn reconcile_in_zone(
+        &mut self,
+        tallies: &[WaveCounts],
+        now: Timestamp,
+        pauses: &Pauses,
+        zone: Option<&ZoneOffsets>,
+    ) -> RolloutStep {
         let mut step = RolloutStep::default();
         if self.state.is_given_up() || self.state == RolloutState::Superseded {
             // The progress stays as it was; the gates of an aborted or rolled back rollout are ended.
@@ -175,7 +187,7 @@ impl Rollout {
             step.roll_back = Some(first_wave);
         }
         self.push_events(&before, &mut step);
-        self.admit_clusters(tallies, now, &mut step);
+        self.admit_clusters(tallies, (now, zone), &mut step);
         let grace = self.strategy.fail_after_millis();
         let wavering =
             tallies.iter().take(self.wave as usize + 1).filter_map(|tally| tally.recently_failing_since);
@@ -256,7 +268,12 @@ impl Rollout {
         (!is_operational).then_some(RolloutState::Running)
     }
 
-    fn admit_clusters(&mut self, tallies: &[WaveCounts], now: Timestamp, step: &mut RolloutStep) {
+    fn admit_clusters(
+        &mut self,
+        tallies: &[WaveCounts],
+        (now, zone): (Timestamp, Option<&ZoneOffsets>),
+        step: &mut RolloutStep,
+    ) {
         self.opens_at = None;
         let (wave, at) = (self.wave, self.wave as usize);
         let most = match (&self.state, self.strategy.waves.get(at), tallies.get(at)) {
@@ -276,7 +293,7 @@ impl Rollout {
         if most == 0 && !earlier {
             return;
         }
-        if let Some(opens) = self.strategy.window.as_ref().and_then(|window| window.next_opening(now)) {
+        if let Some(opens) = self.strategy.window.as_ref().and_then(|window| window.next_opening(now, zone)) {
             self.opens_at = Some(opens);
             return;
         }

@@ -196,6 +196,7 @@ async fn subscribe(hub: &Hub) -> Result<(), Error> {
         kind: ChannelKind::Webhook,
         url: "https://ops.example.com/hook".to_owned(),
         secret: Some("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned()),
+        ..NewChannel::default()
     };
     hub.create_channel(&actor, channel).await?;
     let subscription = NewSubscription {

@@ -92,9 +92,9 @@ pub(super) const RAILS: &[GuardRail] = &[
     GuardRail {
         code: "G513",
         title: "Invalid rollout window",
-        severities: &[(Static, &[Error])],
-        finds: "A time or the UTC offset of the rollout window is invalid, or the window is never open.",
-        fix: "Write times such as 22:00 and an offset such as +01:00, or remove the window.",
+        severities: &[(Static, &[Error]), (Fleet, &[Error]), (Verb, &[Error])],
+        finds: "A time, the UTC offset or the time zone of the rollout window or of quiet hours is invalid, the window is never open, or quiet hours never end.",
+        fix: "Write times such as 22:00 and an offset such as +01:00 or a time zone such as Europe/Berlin, or remove the window.",
     },
     GuardRail {
         code: "G516",

@@ -114,6 +114,7 @@ async fn delete_subscription_and_channel(race: &Race) -> anyhow::Result<()> {
         kind: ChannelKind::Webhook,
         url: "https://ops.example.com/hook".to_owned(),
         secret: Some("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned()),
+        ..NewChannel::default()
     };
     let name = one.create_channel(actor, channel).await?.name;
     // Nothing has this owner, so that no message waits for the channel.
