@@ -1,4 +1,4 @@
-//! Settings: API tokens, one's own sessions, channels and subscriptions, the project, the colour scheme, what the server runs on and whether it works. One section is
+//! Settings: API tokens, one's own sessions, channels and subscriptions, identity providers, the project, the colour scheme, what the server runs on and whether it works. One section is
 //! shown, which the address names.
 
 use leptos::prelude::*;
@@ -11,6 +11,8 @@ use crate::paths::{self, SettingsTab};
 use crate::shortcuts::ShortcutSwitch;
 use crate::theme::ThemeChoice;
 
+mod identity_provider_form;
+mod identity_providers;
 mod notification_list;
 mod notifications;
 mod password;
@@ -20,6 +22,7 @@ mod sessions;
 mod subscriptions;
 mod tokens;
 
+use identity_providers::{IdentityProviderActions, IdentityProviderDialog, IdentityProvidersSection};
 use notifications::{NotificationActions, NotificationDialogs, NotificationsSection};
 use password::PasswordSection;
 use project::{ProjectSave, ProjectSection};
@@ -42,6 +45,7 @@ pub fn SettingsPage() -> impl IntoView {
     let revoke = ServerAction::<sessions::SessionRevoke>::new();
     let revoke_others = ServerAction::<sessions::SessionRevokeOthers>::new();
     let notifications = NotificationActions::new();
+    let providers = IdentityProviderActions::new();
     let save_project = ServerAction::<ProjectSave>::new();
     view! {
         {move || view! { <Title text=tab.get().map_or("Settings", SettingsTab::label) /> }}
@@ -53,6 +57,7 @@ pub fn SettingsPage() -> impl IntoView {
                     view! { <SessionDialog revoke=revoke revoke_others=revoke_others /> }.into_any()
                 }
                 Some(SettingsTab::Notifications) => view! { <NotificationDialogs actions=notifications /> }.into_any(),
+                Some(SettingsTab::IdentityProviders) => view! { <IdentityProviderDialog actions=providers /> }.into_any(),
                 _ => ().into_any(),
             }}
             <h1 class="title">"Settings"</h1>
@@ -67,6 +72,7 @@ pub fn SettingsPage() -> impl IntoView {
                     .into_any()
                 }
                 Some(SettingsTab::Notifications) => view! { <NotificationsSection actions=notifications /> }.into_any(),
+                Some(SettingsTab::IdentityProviders) => view! { <IdentityProvidersSection actions=providers /> }.into_any(),
                 Some(SettingsTab::Project) => view! { <ProjectSection save=save_project /> }.into_any(),
                 Some(SettingsTab::Appearance) => show_appearance().into_any(),
                 Some(SettingsTab::About) => view! { <AboutSection /> }.into_any(),

@@ -51,6 +51,8 @@ export const PAGES: readonly (readonly [string, string])[] = [
   ["the sessions", "/settings?tab=sessions"],
   ["the notifications", "/settings?tab=notifications"],
   ["the confirmation that a channel is deleted", "/settings?tab=notifications&delete=ops"],
+  ["the identity providers", "/settings?tab=identity-providers"],
+  ["the confirmation that an identity provider is removed", "/settings?tab=identity-providers&remove=corp"],
   ["the project", "/settings?tab=project"],
   ["the appearance", "/settings?tab=appearance"],
   ["about the server", "/settings?tab=about"],

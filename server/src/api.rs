@@ -229,6 +229,7 @@ fn register_users(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
         .routes(routes!(identity_provider::get::get_identity_provider))
         .routes(routes!(identity_provider::put::put_identity_provider))
         .routes(routes!(identity_provider::delete::delete_identity_provider))
+        .routes(routes!(identity_provider::test::test_identity_provider))
 }
 
 /// The operations on the audit log.

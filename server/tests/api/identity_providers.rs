@@ -16,13 +16,13 @@ use crate::openid_server::{CLIENT_ID, CLIENT_SECRET, OpenIdServer, parse_query};
 use crate::sessions::{cookie, set_cookie, sign_in};
 use crate::test_server::{TestResponse, TestServer};
 
-const PROVIDERS: &str = "/api/v1/identity-providers";
-const CONSOLE: &str = "https://flotilla.example.com";
+pub const PROVIDERS: &str = "/api/v1/identity-providers";
+pub const CONSOLE: &str = "https://flotilla.example.com";
 
 /// A server with a provider, and a clock that a test moves.
-struct SignInTest {
-    server: TestServer,
-    openid: OpenIdServer,
+pub struct SignInTest {
+    pub server: TestServer,
+    pub openid: OpenIdServer,
     offset: Arc<AtomicI64>,
 }
 
@@ -33,7 +33,7 @@ struct StartedSignIn {
 }
 
 impl SignInTest {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let offset = Arc::new(AtomicI64::new(0));
         let (source, moved) = (Clock::system(), offset.clone());
         let clock = Clock::from_fn(move || source.now().plus_millis(moved.load(Ordering::Relaxed)));
@@ -55,7 +55,7 @@ impl SignInTest {
         self.offset.fetch_add(1_000 * seconds, Ordering::Relaxed);
     }
 
-    fn provider(&self) -> Value {
+    pub fn provider(&self) -> Value {
         json!({
             "displayName": "Example Inc",
             "issuer": self.openid.issuer,
@@ -65,11 +65,11 @@ impl SignInTest {
         })
     }
 
-    async fn save(&self, name: &str, provider: &Value) -> TestResponse {
+    pub async fn save(&self, name: &str, provider: &Value) -> TestResponse {
         self.server.send_json(Method::PUT, &format!("{PROVIDERS}/{name}"), &[], provider).await
     }
 
-    async fn get(&self, path: &str, cookie: &str) -> TestResponse {
+    pub async fn get(&self, path: &str, cookie: &str) -> TestResponse {
         let request = Request::get(path).header("cookie", cookie).header("accept", "text/html");
         self.server.send_raw(request.body(Body::empty()).unwrap()).await
     }

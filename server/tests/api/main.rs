@@ -13,6 +13,7 @@ mod events;
 mod generated_input;
 mod groups;
 mod idempotency;
+mod identity_provider_settings;
 mod identity_providers;
 mod inputs;
 mod openapi;
