@@ -14,8 +14,10 @@ use crate::sign_in::SignInClient;
 use crate::{Actor, Credential, Error, Hub};
 
 mod denials;
+mod file;
 
 pub(crate) use denials::DenialCounts;
+pub(crate) use file::AuditFileState;
 
 /// Entries that one page has unless the query says otherwise, and at most.
 const DEFAULT_LIMIT: u32 = 50;

@@ -16,7 +16,7 @@ use store::{DatabaseOutage, KeySource, Store, StoreStatistics, Tx};
 use tokio::sync::watch;
 
 use crate::actor::Actor;
-use crate::audit::DenialCounts;
+use crate::audit::{AuditFileState, DenialCounts};
 use crate::chart::{ChartFetcher, ChartRenderer};
 use crate::chart_repository::RepositoryReader;
 use crate::clock::Clock;
@@ -102,6 +102,7 @@ struct Inner {
     retention: RetentionStatistics,
     notification_settings: NotificationSettings,
     provider_directory: ProviderDirectory,
+    audit_file: AuditFileState,
     incident_delay: Duration,
 }
 
@@ -148,6 +149,7 @@ impl Hub {
             retention: RetentionStatistics::default(),
             notification_settings: NotificationSettings::default(),
             provider_directory: ProviderDirectory::default(),
+            audit_file: AuditFileState::default(),
             incident_delay: config.incident_delay,
             clock: config.clock,
         })))
@@ -238,6 +240,10 @@ impl Hub {
 
     pub(crate) fn denials(&self) -> &DenialCounts {
         &self.0.denials
+    }
+
+    pub(crate) fn audit_file_state(&self) -> &AuditFileState {
+        &self.0.audit_file
     }
 
     pub(crate) fn hash_limiter(&self) -> &HashLimiter {

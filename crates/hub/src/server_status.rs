@@ -29,6 +29,7 @@ impl Hub {
             database: self.store().describe_engine().await?,
             helm: self.helm_version().map(str::to_owned),
             renderer_sandbox: self.renderer_sandbox(),
+            audit_file: self.audit_file(),
             started_at: self.started_at(),
             read_at: self.clock().now(),
             database_millis,
