@@ -107,10 +107,10 @@ async fn the_log_is_verified_and_exported_in_both_formats() {
 #[tokio::test]
 async fn the_status_of_the_server_has_how_far_the_file_of_the_log_is_and_why_it_stopped() {
     let server = TestServer::start().await;
-    assert_eq!(server.get("/api/v1/server").await.json()["auditFile"], Value::Null, "it writes none");
+    assert_eq!(server.get("/api/v1/server-status").await.json()["auditFile"], Value::Null, "it writes none");
     let problem = "The audit log is not appended to its file: no space left.";
     server.hub.set_audit_file(AuditFileStatus { position: 7, behind: 2, problem: Some(problem.to_owned()) });
-    let status = server.get("/api/v1/server").await.json();
+    let status = server.get("/api/v1/server-status").await.json();
     assert_eq!(status["auditFile"], json!({"position": 7, "behind": 2, "problem": problem}));
     let metrics = server.get("/metrics").await.text;
     for line in
