@@ -84,6 +84,12 @@ fn show_health(status: ServerStatus) -> AnyView {
         let one = |text: String| view! { <li class="state state-broken hue-degraded whitespace-normal">{icon("degraded")} {text}</li> };
         view! { <ul class="stack-sm">{problems.into_iter().map(one).collect_view()}</ul> }.into_any()
     };
+    let encryption = status.encryption.map(|encryption| {
+        let state = encryption.describe();
+        let since =
+            encryption.active_since.map(|since| view! { ", the active one for " <Age since=since at=at /> });
+        view! { <div><dt>"Encryption"</dt><dd>{state} {since}</dd></div> }
+    });
     let audit_file = status.audit_file.map(|file| {
         let state = file.describe();
         view! { <div><dt>"Audit file"</dt><dd>{state}</dd></div> }
@@ -97,6 +103,7 @@ fn show_health(status: ServerStatus) -> AnyView {
             <div><dt>"Database"</dt><dd>{status.database}</dd></div>
             <div><dt>"A read took"</dt><dd>{format!("{} ms", status.database_millis)}</dd></div>
             <div><dt>"Outage"</dt><dd>{outage}</dd></div>
+            {encryption}
             {audit_file}
         </dl>
         <table class="table">

@@ -17,6 +17,7 @@ fn a_server_appends_the_audit_log_to_a_file_which_is_verified_without_it() {
     assert!(verified.stdout.contains("The audit log is intact up to entry"), "{verified}");
     let status = server.run_cli(&["server", "status"]);
     assert!(status.stdout.contains("audit file") && status.stdout.contains("up to entry"), "{status}");
+    assert!(status.stdout.contains("encryption") && status.stdout.contains("1 data key"), "{status}");
     let status = server.run_cli_json(&["server", "status", "-o", "json"]);
     assert_eq!(
         (&status["auditFile"]["behind"], &status["auditFile"]["problem"]),

@@ -22,6 +22,9 @@ pub struct ServerStatus {
     /// The sandbox of Helm and kustomize; `None` before the server has set it up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renderer_sandbox: Option<RendererSandbox>,
+    /// The encryption of its database; `None` in the status of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encryption: Option<EncryptionHealth>,
     /// The file to which it appends the audit log; `None` without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit_file: Option<AuditFileStatus>,
@@ -55,6 +58,36 @@ impl ServerStatus {
         let blocked = self.renderer_sandbox.as_ref().and_then(|sandbox| sandbox.problem.clone());
         let unwritten = self.audit_file.as_ref().and_then(|file| file.problem.clone());
         self.outage.clone().into_iter().chain(blocked).chain(unwritten).chain(stopped).chain(late).collect()
+    }
+}
+
+/// How far the encryption of the database is, and its data keys. It names no key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct EncryptionHealth {
+    /// `waiting` while values are in clear text, `running` while existing ones are being encrypted, `complete`.
+    pub mode: String,
+    /// Columns whose values are still being encrypted with the active key.
+    pub pending_columns: u32,
+    /// How many data keys there are.
+    pub data_keys: u32,
+    /// Since when the active key encrypts: when keys were rotated last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_since: Option<Timestamp>,
+}
+
+impl EncryptionHealth {
+    /// How far it is, such as `complete, 2 data keys`.
+    pub fn describe(&self) -> String {
+        let keys = match self.data_keys {
+            1 => "1 data key".to_owned(),
+            count => format!("{count} data keys"),
+        };
+        match self.pending_columns {
+            0 => format!("{}, {keys}", self.mode),
+            pending => format!("{}, {pending} columns left, {keys}", self.mode),
+        }
     }
 }
 
@@ -200,6 +233,7 @@ mod tests {
             database: "SQLite".to_owned(),
             helm: None,
             renderer_sandbox: None,
+            encryption: None,
             audit_file: None,
             started_at: Timestamp::from_millis(0),
             read_at: at,
@@ -232,5 +266,18 @@ mod tests {
                 "The queue of the loop placer has had work for 2 min."
             ]
         );
+    }
+
+    #[test]
+    fn the_encryption_is_described_with_what_is_left() {
+        let mut health = EncryptionHealth {
+            mode: "running".to_owned(),
+            pending_columns: 3,
+            data_keys: 2,
+            active_since: None,
+        };
+        assert_eq!(health.describe(), "running, 3 columns left, 2 data keys");
+        (health.mode, health.pending_columns, health.data_keys) = ("complete".to_owned(), 0, 1);
+        assert_eq!(health.describe(), "complete, 1 data key");
     }
 }
