@@ -66,11 +66,14 @@ test("an unknown address shows an error and links to other pages", async ({ page
 
 test("an API token is displayed once, listed, and revoked", async ({ page }) => {
   await open(page, "/settings");
-  await page.getByLabel("Name").fill("scenario");
+  await page.getByLabel("Name", { exact: true }).fill("scenario");
+  await page.locator("summary", { hasText: "Only some actions" }).click();
+  await page.getByLabel("publish", { exact: true }).check();
+  await accessibleAtEverySize(page, "the actions of a token");
   await page.getByRole("button", { name: "Create token" }).click();
   await expect(page.getByText("Copy the token now.")).toBeVisible();
   await expect(page.getByText(/^flt_/)).toBeVisible();
-  await expect(row(page, "scenario")).toBeVisible();
+  await expect(row(page, "scenario")).toContainText("only publish");
   // One click cuts nobody off: the question says who uses it.
   await page.getByRole("link", { name: /^Revoke… scenario$/ }).click();
   const dialog = page.getByRole("dialog");

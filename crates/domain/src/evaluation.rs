@@ -12,3 +12,4 @@ pub mod plan;
 pub mod possible_actions;
 pub mod render;
 pub mod secret_content;
+pub mod token_actions;

@@ -36,6 +36,7 @@ mod secret_content;
 mod sessions;
 mod sign_in_limits;
 mod test_server;
+mod token_actions;
 mod users;
 mod watch;
 mod web_security;

@@ -30,6 +30,20 @@ fn s0_3_an_administrator_lists_and_revokes_what_another_user_signs_in_with() {
     let listed = server.run_cli_json(&["token", "list", "--user", user, "-o", "json"]);
     let is_listed = |listed: &Value| listed.as_array().unwrap().iter().any(|token| token["id"] == id);
     assert!(is_listed(&listed), "{listed}");
+    let limited = server
+        .run_cli_json(&["token", "create", "cd", "--action", "publish", "--action", "plan", "-o", "json"]);
+    let secret = limited["token"].as_str().unwrap();
+    let as_limited = |args: &[&str]| server.run_cli(&[&["--token", secret], args].concat());
+    let can = as_limited(&["auth", "can-i", "plan"]);
+    assert_eq!((can.exit_code, &*can.stdout), (0, "yes\n"), "{can}");
+    let refused = as_limited(&["token", "create", "more"]);
+    assert!(refused.exit_code != 0 && refused.stderr.contains("the action manage-own-tokens"), "{refused}");
+    let table = as_limited(&["auth", "can-i", "--list"]);
+    assert!(table.stdout.lines().any(|line| line.starts_with("unpublish") && line.contains("no")), "{table}");
+    let listed_actions = server.run_cli(&["token", "list"]);
+    assert!(listed_actions.stdout.contains("plan, publish"), "{listed_actions}");
+    let unknown = server.run_cli(&["token", "create", "wrong", "--action", "fly"]);
+    assert!(unknown.exit_code != 0 && unknown.stderr.contains("is not an action"), "{unknown}");
     let revoked = server.run_cli(&["token", "revoke", id, "--user", user, "--yes"]);
     assert_eq!(revoked.stdout, format!("token/{id} revoked\n"), "{revoked}");
     assert!(!is_listed(&server.run_cli_json(&["token", "list", "--user", user, "-o", "json"])));

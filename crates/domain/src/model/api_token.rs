@@ -29,6 +29,9 @@ pub struct NewApiToken {
     /// rights in other ways.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub can_mint: Option<bool>,
+    /// The only actions that it may do, in addition to reading what its role may read; by default all of its role. At most those of the token that creates it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actions: Option<Vec<String>>,
 }
 
 const fn default_days() -> u32 {
@@ -38,7 +41,7 @@ const fn default_days() -> u32 {
 impl NewApiToken {
     /// A token with this name and lifetime, with the rights of its creator.
     pub fn new(name: impl Into<String>, days: u32) -> Self {
-        Self { name: name.into(), role: None, project: None, days, can_mint: None }
+        Self { name: name.into(), role: None, project: None, days, can_mint: None, actions: None }
     }
 
     /// Whether it may create tokens, if a user with this role creates it.
@@ -109,6 +112,9 @@ pub struct ApiToken {
     pub project: Option<String>,
     /// Whether it may create and revoke tokens.
     pub can_mint: bool,
+    /// The only actions that it may do, in addition to reading; absent for all of its role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actions: Option<Vec<String>>,
     /// When it was last used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Timestamp>,

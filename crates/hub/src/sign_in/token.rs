@@ -3,6 +3,7 @@
 use domain::api_token::{ApiToken, ApiTokenCreated, NewApiToken};
 use domain::authorization::UserAction;
 use domain::event::describe_object;
+use domain::token_actions::TokenActions;
 use domain::{Finding, Timestamp, TokenId, UserId};
 use store::token::ApiTokenRecord;
 use store::{Tx, role_binding};
@@ -24,10 +25,14 @@ impl Hub {
     /// a later end. Without a project or with more days, the new token has the project and the end of its creator.
     ///
     /// # Errors
-    /// The role is higher than that of the actor, or the actor is a token that may not create tokens, or has another project.
+    /// The role is higher than that of the actor, an action does not exist or the role does not allow it, or the actor is a token that may not create tokens, has
+    /// another project or is for fewer actions.
     pub async fn create_token(&self, actor: &Actor, new: &NewApiToken) -> Result<ApiTokenCreated, Error> {
         actor.authorize(UserAction::ManageOwnTokens)?;
         let user = check_creation(actor, new)?;
+        let role = new.role.unwrap_or(actor.role);
+        let actions = new.actions.as_deref().map(|names| TokenActions::check(names, role)).transpose();
+        let actions = actions.map_err(|finding| Error::Invalid(vec![finding]))?;
         self.check_project(new.project.as_deref())?;
         let secret = format!("{TOKEN_PREFIX}{}", self.ids().generate_secret());
         let now = self.clock().now();
@@ -41,9 +46,10 @@ impl Hub {
             created_at: now,
             expires_at: Some(now.plus_millis(i64::from(new.days) * 86_400_000)),
             used_at: None,
-            role: new.role.unwrap_or(actor.role),
+            role,
             project: new.project.is_some().then(|| self.project()),
             can_mint: new.may_mint(actor.role) && may_mint(actor),
+            actions,
         };
         let token = match &creator {
             Some(creator) => limit_to_creator(requested, creator)?,
@@ -51,9 +57,15 @@ impl Hub {
         };
         store::token::insert(&mut tx, &token).await?;
         let minting = if token.can_mint { ", which may create tokens" } else { "" };
+        let limit =
+            token.actions.as_ref().map(|actions| format!(", only for {}", actions.names().join(", ")));
         let message = format!(
-            "{} created the API token {} with the role {} for at most {} days{minting}.",
-            actor.name, token.name, token.role, new.days
+            "{} created the API token {} with the role {} for at most {} days{minting}{}.",
+            actor.name,
+            token.name,
+            token.role,
+            new.days,
+            limit.unwrap_or_default()
         );
         tx.describe_audit(describe_token(token.id), message);
         let created = ApiTokenCreated::new(to_view(&token), secret);
@@ -121,7 +133,7 @@ impl Hub {
             }
             result => result?,
         }
-        let credential = Credential::Token { id: token.id, can_mint: token.can_mint };
+        let credential = Credential::Token { id: token.id, can_mint: token.can_mint, actions: token.actions };
         Ok(Actor::new(user.name, ActorKind::Token(user.id), role).with_credential(credential))
     }
 
@@ -188,7 +200,17 @@ fn limit_to_creator(new: ApiTokenRecord, creator: &ApiTokenRecord) -> Result<Api
         (Some(new), Some(own)) => Some(new.min(own)),
         (new, own) => new.or(own),
     };
+    let actions = match (&new.actions, &creator.actions) {
+        (Some(requested), Some(own)) if !requested.is_within(own) => {
+            return Err(Error::TokenLimited(format!(
+                "This API token is only for {}, and creates none for other actions. Create the new one in the console under Settings.",
+                own.names().join(", ")
+            )));
+        }
+        (requested, own) => requested.as_ref().or(own.as_ref()).cloned(),
+    };
     Ok(ApiTokenRecord {
+        actions,
         role: new.role.min(creator.role),
         can_mint: new.can_mint && creator.can_mint,
         project,
@@ -248,6 +270,7 @@ fn to_view(token: &ApiTokenRecord) -> ApiToken {
         role: token.role,
         project: token.project.map(|_| store::project::DEFAULT.to_owned()),
         can_mint: token.can_mint,
+        actions: token.actions.as_ref().map(TokenActions::names),
         last_used_at: token.used_at,
         expires_at: token.expires_at,
     }

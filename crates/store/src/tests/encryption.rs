@@ -260,6 +260,7 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
         "who has which role",
         &[
             "api_token.role",
+            "api_token.actions",
             "role_binding.subject",
             "role_binding.scope_kind",
             "role_binding.scope_id",

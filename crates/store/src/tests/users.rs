@@ -62,6 +62,7 @@ fn some_token(n: u128, expires: Option<i64>) -> ApiTokenRecord {
         role: Role::Editor,
         project: None,
         can_mint: false,
+        actions: Some("edit publish".parse().unwrap()),
     }
 }
 
