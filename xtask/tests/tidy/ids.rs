@@ -173,8 +173,14 @@ fn status_fault(status: &str, is_named: bool) -> Option<&'static str> {
 }
 
 #[test]
-fn tests_that_the_promises_name_exist() {
-    let page = "docs/promises.md";
+fn tests_that_the_promises_and_the_known_vulnerabilities_name_exist() {
+    let mut faults = find_missing_tests("docs/promises.md");
+    faults.extend(find_missing_tests("docs/known-vulnerabilities.md"));
+    assert_none(faults);
+}
+
+/// The tests that the lists of a page name and that are not in the file that it names.
+fn find_missing_tests(page: &str) -> Vec<String> {
     let mut faults = Vec::new();
     for (number, line) in read_text(&repository_root().join(page)).lines().enumerate() {
         let Some((path, names)) = line.strip_prefix("- `").and_then(|rest| rest.split_once("`: ")) else {
@@ -188,7 +194,7 @@ fn tests_that_the_promises_name_exist() {
             }
         }
     }
-    assert_none(faults);
+    faults
 }
 
 #[test]
