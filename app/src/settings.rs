@@ -20,6 +20,7 @@ mod project;
 mod server;
 mod sessions;
 mod subscriptions;
+mod token_authorization;
 mod tokens;
 
 use identity_providers::{IdentityProviderActions, IdentityProviderDialog, IdentityProvidersSection};
@@ -28,6 +29,7 @@ use password::PasswordSection;
 use project::{ProjectSave, ProjectSection};
 use server::{AboutSection, HealthSection};
 use sessions::{SessionDialog, SessionsSection};
+use token_authorization::{TokenAuthorizationDialog, TokenAuthorize};
 use tokens::{TokenDialog, TokensSection};
 
 /// The names of the last tabs, which are pages of their own.
@@ -42,6 +44,8 @@ pub fn SettingsPage() -> impl IntoView {
     let tab = Memo::new(move |_| SettingsTab::from_slug(&query.read().get("tab").unwrap_or_default()));
     let shown_tab = defer_change(tab);
     let delete_token = ServerAction::<tokens::TokenDelete>::new();
+    let authorize = ServerAction::<TokenAuthorize>::new();
+    let authorized = Signal::derive(move || authorize.version().get());
     let revoke = ServerAction::<sessions::SessionRevoke>::new();
     let revoke_others = ServerAction::<sessions::SessionRevokeOthers>::new();
     let notifications = NotificationActions::new();
@@ -52,7 +56,13 @@ pub fn SettingsPage() -> impl IntoView {
         <div class="stack max-w-240">
             // First: without script, the open dialog is where it is in the page.
             {move || match shown_tab.get() {
-                Some(SettingsTab::Tokens) => view! { <TokenDialog action=delete_token /> }.into_any(),
+                Some(SettingsTab::Tokens) => {
+                    view! {
+                        <TokenDialog action=delete_token />
+                        <TokenAuthorizationDialog action=authorize />
+                    }
+                    .into_any()
+                }
                 Some(SettingsTab::Sessions) => {
                     view! { <SessionDialog revoke=revoke revoke_others=revoke_others /> }.into_any()
                 }
@@ -63,7 +73,7 @@ pub fn SettingsPage() -> impl IntoView {
             <h1 class="title">"Settings"</h1>
             <SettingsTabs current=Signal::derive(move || tab.get().map_or("", SettingsTab::label)) />
             {move || match shown_tab.get() {
-                Some(SettingsTab::Tokens) => view! { <TokensSection delete=delete_token /> }.into_any(),
+                Some(SettingsTab::Tokens) => view! { <TokensSection delete=delete_token created_elsewhere=authorized /> }.into_any(),
                 Some(SettingsTab::Sessions) => {
                     view! {
                         <SessionsSection revoke=revoke revoke_others=revoke_others />

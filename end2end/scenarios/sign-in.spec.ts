@@ -1,5 +1,6 @@
 // Sign-in, sign-out, unknown addresses, API tokens.
 
+import { createHash, randomBytes } from "node:crypto";
 import { CLUSTERS, DEMO_USER, accessible, accessibleAtEverySize, alive, cell, expect, open, row, signIn, test } from "./kit.js";
 
 test.describe("without a session", () => {
@@ -85,6 +86,24 @@ test("an API token is displayed once, listed, and revoked", async ({ page }) => 
   await page.getByRole("link", { name: /^Revoke… scenario$/ }).click();
   await dialog.getByRole("button", { name: "Revoke" }).click();
   await expect(row(page, "scenario")).toHaveCount(0);
+});
+
+test("a command line is signed in after a question with the code that it shows", async ({ page }) => {
+  const secret = `flt_${randomBytes(32).toString("hex")}`;
+  const hash = createHash("sha256").update(secret).digest("hex");
+  const headers = { authorization: `Bearer ${secret}` };
+  await open(page, `/settings?authorize=sha256:${hash}&name=laptop`);
+  const question = page.getByRole("dialog", { name: "Sign the command line in?" });
+  await expect(question).toContainText(`${hash.slice(0, 4)}-${hash.slice(4, 8)}-${hash.slice(8, 12)}`);
+  await accessibleAtEverySize(page, "the question about a command line");
+  expect((await page.request.get("/api/v1/tokens", { headers })).status(), "a question allows nothing").toBe(401);
+  await question.getByLabel("Role of the token").selectOption("viewer");
+  await question.getByRole("button", { name: "Sign in" }).click();
+  await expect(question).toHaveCount(0);
+  await expect(row(page, "laptop")).toContainText("viewer");
+  expect((await page.request.get("/api/v1/tokens", { headers })).status()).toBe(200);
+  await open(page, "/settings?authorize=sha256:12");
+  await expect(page.getByRole("alert")).toContainText("This is not a link of the command line");
 });
 
 test("a user sees the own sessions, and signs another browser out after a question", async ({ page, browser, demo }) => {

@@ -71,18 +71,26 @@ pub async fn token_create(
     #[server(default)] can_mint: bool,
     #[server(default)] actions: Vec<String>,
 ) -> AppResult<String> {
-    use domain::Finding;
     use domain::api_token::NewApiToken;
 
+    use crate::host;
+    let role = parse_role(&role)?;
+    let actions = Some(actions).filter(|actions| !actions.is_empty());
+    let new = NewApiToken { role, can_mint: Some(can_mint), actions, ..NewApiToken::new(name, days) };
+    Ok(host::into_app_result(host::hub()?.create_token(&host::actor()?, &new).await)?.token)
+}
+
+/// The role with this name; `None` without one, for the role of the user.
+#[cfg(feature = "ssr")]
+pub(super) fn parse_role(name: &str) -> AppResult<Option<Role>> {
+    use domain::Finding;
+
     use crate::{errors::AppError, host};
-    let role = (!role.is_empty()).then(|| role.parse()).transpose();
-    let role = role.map_err(|error: domain::role::InvalidRole| {
+    let role = (!name.is_empty()).then(|| name.parse()).transpose();
+    role.map_err(|error: domain::role::InvalidRole| {
         let finding = Finding::error("Role", error.to_string(), "Select a role.");
         host::with_status(AppError::from_finding(finding))
-    })?;
-    let actions = Some(actions).filter(|actions| !actions.is_empty());
-    let new = NewApiToken { name, role, project: None, days, can_mint: Some(can_mint), actions };
-    Ok(host::into_app_result(host::hub()?.create_token(&host::actor()?, &new).await)?.token)
+    })
 }
 
 /// Revokes a token.
@@ -96,9 +104,16 @@ pub async fn token_delete(id: TokenId) -> AppResult<()> {
 
 /// The section.
 #[component]
-pub fn TokensSection(delete: ServerAction<TokenDelete>) -> impl IntoView {
+pub fn TokensSection(
+    delete: ServerAction<TokenDelete>,
+    /// Changes when a token was created elsewhere on the page.
+    created_elsewhere: Signal<usize>,
+) -> impl IntoView {
     let create = ServerAction::<TokenCreate>::new();
-    let data = create_resource(move || (create.version().get(), delete.version().get()), |_| tokens_read());
+    let data = create_resource(
+        move || (create.version().get(), delete.version().get(), created_elsewhere.get()),
+        |_| tokens_read(),
+    );
     view! {
         <div class="stack">
             <p class="text-2">

@@ -136,7 +136,15 @@ const ACTIONS: &[(UserAction, &[&str])] = &[
     ),
     (
         UserAction::ManageOwnTokens,
-        &["createToken", "deleteToken", "listTokens", "token_create", "token_delete", "tokens_read"],
+        &[
+            "createToken",
+            "deleteToken",
+            "listTokens",
+            "token_authorize",
+            "token_create",
+            "token_delete",
+            "tokens_read",
+        ],
     ),
     (
         UserAction::ManageOwnSessions,

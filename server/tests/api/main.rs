@@ -37,6 +37,7 @@ mod sessions;
 mod sign_in_limits;
 mod test_server;
 mod token_actions;
+mod token_authorization;
 mod users;
 mod watch;
 mod web_security;

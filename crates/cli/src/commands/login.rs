@@ -1,8 +1,12 @@
 //! `flotilla login`: verifies a token on a server and stores both in the context file. The token is never shown.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::time::Duration;
 
 use clap::Args;
+use domain::Digest;
+use domain::api_token::confirmation_code;
+use tokio::time::{Instant, sleep};
 use wire::Client;
 
 use crate::config::{self, ContextFile, ServerContext};
@@ -13,11 +17,17 @@ use crate::output::Printer;
 
 /// Upper limit of a token, in bytes.
 const MAX_TOKEN_BYTES: usize = 4096;
+/// How long a user may take to allow it in the browser.
+const BROWSER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+/// Pause between two requests that find out whether it is allowed.
+const BROWSER_PAUSE: Duration = Duration::from_secs(2);
+/// The name of the token, which can be changed in the browser.
+const BROWSER_TOKEN_NAME: &str = "command-line";
 
 /// Sign in to a server with an API token, and store both for the next commands
 ///
 /// Create the token in the console, in Settings. It is read from --token, FLOTILLA_TOKEN, or stdin; a terminal prompts for
-/// it without showing it.
+/// it without showing it. With --browser it is allowed there instead: also for users of an identity provider.
 #[derive(Args)]
 pub struct LoginArgs {
     /// Address of the server, such as https://flotilla.example.com
@@ -25,6 +35,9 @@ pub struct LoginArgs {
     /// Name of the new context [default: the host of the server]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Print a link to the console, where the user allows it; no token is typed
+    #[arg(long)]
+    browser: bool,
 }
 
 impl LoginArgs {
@@ -39,6 +52,7 @@ impl LoginArgs {
         // An invalid address is reported before a secret is typed.
         Client::new(&server, "")?;
         let token = match globals.token() {
+            _ if self.browser => authorize_in_browser(&server, out).await?,
             Some(token) => token.to_owned(),
             None => read_token(&server)?,
         };
@@ -62,6 +76,37 @@ impl LoginArgs {
             path.display()
         ));
         Ok(ExitStatus::Success)
+    }
+}
+
+/// Waits until the user has allowed a new secret in the console. It is generated here, and only its hash is in the link: whoever sees the link learns nothing
+/// that can be used.
+async fn authorize_in_browser(server: &str, out: &Printer) -> Result<String, Failure> {
+    let token = wire::generate_token_secret();
+    let hash = Digest::compute(token.as_bytes());
+    let client = Client::new(server, &token)?;
+    out.print_note(&format!(
+        "Open this page, and allow it if it shows the code {}:",
+        confirmation_code(&hash)
+    ));
+    out.print_note(&format!(
+        "{}/settings?authorize={hash}&name={BROWSER_TOKEN_NAME}",
+        client.server_url(),
+        hash = hash.as_str()
+    ));
+    let deadline = Instant::now() + BROWSER_TIMEOUT;
+    loop {
+        match client.list_tokens().await {
+            Ok(_) => return Ok(token),
+            // Not allowed yet.
+            Err(error) if error.is_unauthenticated() => {}
+            Err(error) => return Err(error.into()),
+        }
+        if Instant::now() >= deadline {
+            let message = "Nobody allowed it within 10 minutes; nothing was stored.";
+            return Err(Failure::new(message, format!("flotilla login --browser {server}")));
+        }
+        sleep(BROWSER_PAUSE).await;
     }
 }
 

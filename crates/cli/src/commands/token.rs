@@ -85,6 +85,7 @@ impl CreateArgs {
             days: self.days,
             can_mint: self.can_mint.then_some(true),
             actions: Some(self.actions).filter(|actions| !actions.is_empty()),
+            secret_hash: None,
         };
         let created = remote.client.create_token(&new).await?;
         if self.output.format.is_machine() {

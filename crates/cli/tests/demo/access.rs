@@ -1,5 +1,9 @@
 //! What users sign in with, as an administrator sees and ends it, the own password, and what one may do.
 
+use std::io::{BufRead, BufReader};
+
+use domain::Digest;
+use domain::api_token::NewApiToken;
 use serde_json::Value;
 
 use super::test_server::TestServer;
@@ -78,4 +82,25 @@ fn can_i_answers_for_objects_that_exist_and_for_no_others() {
         assert!(unknown.exit_code == 1 && unknown.stderr.contains("nothing"), "{unknown}");
         assert_eq!(unknown.stdout, "", "neither yes nor no: {unknown}");
     }
+}
+
+#[test]
+fn a_login_in_the_browser_stores_a_token_of_which_only_the_hash_is_in_the_link() {
+    let server = TestServer::start_new();
+    let mut login = server.spawn_cli(&["login", "--browser"]);
+    let mut lines = BufReader::new(login.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let link = lines.find(|line| line.contains("/settings?authorize=")).unwrap();
+    let hash = link.split("authorize=").nth(1).unwrap().split('&').next().unwrap();
+    let hash: Digest = hash.parse().unwrap();
+    // What the console does when the user allows it.
+    let new = NewApiToken { secret_hash: Some(hash.clone()), ..NewApiToken::new("laptop", 1) };
+    server.call(async |client| client.create_token(&new).await).unwrap();
+    let rest: Vec<String> = lines.collect();
+    assert!(login.wait().unwrap().success(), "{rest:?}");
+    let stored = std::fs::read_to_string(server.folder().join("config.yaml")).unwrap();
+    let secret = stored.split_whitespace().find(|word| word.starts_with("flt_")).unwrap();
+    assert_eq!(Digest::compute(secret.as_bytes()), hash);
+    assert!(!link.contains(secret), "{link}");
+    let listed = server.run_cli_with_context_file(&["token", "list"]);
+    assert!(listed.stdout.contains("laptop"), "{listed}");
 }

@@ -3,11 +3,21 @@
 use serde::{Deserialize, Serialize};
 
 use super::role::Role;
+use crate::kubernetes::digest::Digest;
 use crate::kubernetes::id::TokenId;
 use crate::kubernetes::time::Timestamp;
 
 /// Lifetime of a token whose creator does not say how long, in days.
 pub const DEFAULT_DAYS: u32 = 30;
+
+/// Prefix of the secret of every token, so that secret scanners recognise it.
+pub const TOKEN_PREFIX: &str = "flt_";
+
+/// The code that a user compares before a token is created whose secret a program has generated: the beginning of its hash, such as `1a2b-3c4d-5e6f`.
+pub fn confirmation_code(secret_hash: &Digest) -> String {
+    let digits = secret_hash.as_str().trim_start_matches("sha256:");
+    [0..4, 4..8, 8..12].map(|range| digits.get(range).unwrap_or_default()).join("-")
+}
 
 /// A token to create.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +42,9 @@ pub struct NewApiToken {
     /// The only actions that it may do, in addition to reading what its role may read; by default all of its role. At most those of the token that creates it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actions: Option<Vec<String>>,
+    /// The SHA-256 of its secret, which the client has generated and keeps: `flt_` and at least 32 random bytes as text. By default the server generates it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_hash: Option<Digest>,
 }
 
 const fn default_days() -> u32 {
@@ -41,7 +54,15 @@ const fn default_days() -> u32 {
 impl NewApiToken {
     /// A token with this name and lifetime, with the rights of its creator.
     pub fn new(name: impl Into<String>, days: u32) -> Self {
-        Self { name: name.into(), role: None, project: None, days, can_mint: None, actions: None }
+        Self {
+            name: name.into(),
+            role: None,
+            project: None,
+            days,
+            can_mint: None,
+            actions: None,
+            secret_hash: None,
+        }
     }
 
     /// Whether it may create tokens, if a user with this role creates it.
@@ -80,6 +101,12 @@ impl ApiTokenCreated {
     /// A token with its secret.
     pub fn new(info: ApiToken, secret: String) -> Self {
         Self { info, token: secret.clone(), secret, omitted: None }
+    }
+
+    /// A token whose secret only the client knows.
+    pub fn with_secret_of_client(info: ApiToken) -> Self {
+        let omitted = "The client has generated the secret, and the server does not know it.";
+        Self { info, token: String::new(), secret: String::new(), omitted: Some(omitted.to_owned()) }
     }
 
     /// The same without the secret, to be stored and sent to a client that repeats the request.
@@ -121,4 +148,17 @@ pub struct ApiToken {
     /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_that_is_compared_is_the_beginning_of_the_hash() {
+        let hash = Digest::compute(b"flt_secret");
+        let code = confirmation_code(&hash);
+        assert_eq!(code.replace('-', ""), hash.as_str()["sha256:".len()..][..12]);
+        assert_eq!(code.len(), 14);
+    }
 }

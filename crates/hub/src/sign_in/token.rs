@@ -1,6 +1,6 @@
 //! API tokens: shown once, stored as a hash, always with an expiry.
 
-use domain::api_token::{ApiToken, ApiTokenCreated, NewApiToken};
+use domain::api_token::{ApiToken, ApiTokenCreated, NewApiToken, TOKEN_PREFIX};
 use domain::authorization::UserAction;
 use domain::event::describe_object;
 use domain::token_actions::TokenActions;
@@ -14,19 +14,17 @@ use crate::{Actor, ActorKind, Credential, Error, Hub};
 
 /// Maximum lifetime of a token, in days.
 const MAX_DAYS: u32 = 365;
-/// Prefix of every token, so that secret scanners recognise it.
-const TOKEN_PREFIX: &str = "flt_";
 const INVALID_TOKEN: Error = Error::Unauthenticated("The API token is not valid, or it has expired.");
 
 impl Hub {
-    /// Creates an API token for the actor (S0-3). Its secret is in the result and nowhere else.
+    /// Creates an API token for the actor (S0-3). Its secret is in the result and nowhere else, or only with the client that has generated it.
     ///
     /// A token that creates another one gives it none of what it does not have itself: not a higher role, not another project and not
     /// a later end. Without a project or with more days, the new token has the project and the end of its creator.
     ///
     /// # Errors
     /// The role is higher than that of the actor, an action does not exist or the role does not allow it, or the actor is a token that may not create tokens, has
-    /// another project or is for fewer actions.
+    /// another project or is for fewer actions. There is a token with this secret already.
     pub async fn create_token(&self, actor: &Actor, new: &NewApiToken) -> Result<ApiTokenCreated, Error> {
         actor.authorize(UserAction::ManageOwnTokens)?;
         let user = check_creation(actor, new)?;
@@ -34,7 +32,14 @@ impl Hub {
         let actions = new.actions.as_deref().map(|names| TokenActions::check(names, role)).transpose();
         let actions = actions.map_err(|finding| Error::Invalid(vec![finding]))?;
         self.check_project(new.project.as_deref())?;
-        let secret = format!("{TOKEN_PREFIX}{}", self.ids().generate_secret());
+        let (secret, secret_sha256) = match &new.secret_hash {
+            Some(hash) => (None, hash.as_str().trim_start_matches("sha256:").to_owned()),
+            None => {
+                let secret = format!("{TOKEN_PREFIX}{}", self.ids().generate_secret());
+                let hash = hash_secret(&secret);
+                (Some(secret), hash)
+            }
+        };
         let now = self.clock().now();
         let mut tx = self.write_as(actor, UserAction::ManageOwnTokens).await?;
         let creator = load_creator(&mut tx, actor, now).await?;
@@ -42,7 +47,7 @@ impl Hub {
             id: self.ids().generate(TokenId::from_parts),
             user,
             name: new.name.clone(),
-            secret_sha256: hash_secret(&secret),
+            secret_sha256,
             created_at: now,
             expires_at: Some(now.plus_millis(i64::from(new.days) * 86_400_000)),
             used_at: None,
@@ -68,8 +73,18 @@ impl Hub {
             limit.unwrap_or_default()
         );
         tx.describe_audit(describe_token(token.id), message);
-        let created = ApiTokenCreated::new(to_view(&token), secret);
-        let effects = CommitEffects::default().with_response(actor, 201, &created.without_secret());
+        let (created, stored) = match secret {
+            Some(secret) => {
+                let created = ApiTokenCreated::new(to_view(&token), secret);
+                let stored = created.without_secret();
+                (created, stored)
+            }
+            None => {
+                let created = ApiTokenCreated::with_secret_of_client(to_view(&token));
+                (created.clone(), created)
+            }
+        };
+        let effects = CommitEffects::default().with_response(actor, 201, &stored);
         self.commit(tx, effects).await?;
         Ok(created)
     }
