@@ -126,7 +126,14 @@ fn show_fleet(data: FleetData, active: &str, matrix: MatrixState) -> AnyView {
     let setup =
         setup.filter(|_| active.is_empty()).map(|progress| view! { <SetupSteps progress=progress /> });
     if fleet.clusters_total == 0 {
-        return view! { <div class="stack">{setup} {no_clusters()}</div> }.into_any();
+        return view! {
+            <div class="stack">
+                <h1 class="title">"Fleet"</h1>
+                {setup}
+                {no_clusters()}
+            </div>
+        }
+        .into_any();
     }
     let note = format!(
         "{} · {} · {}",
