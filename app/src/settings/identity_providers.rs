@@ -134,7 +134,7 @@ fn show_created(provider: IdentityProvider) -> impl IntoView {
     view! {
         <Banner look=StatusStyle { icon: "check", hue: "hue-healthy", emphasis: "state-quiet" }>
             <div class="stack-sm">
-                <p><b role="status">{format!("{} was saved.", provider.name)}</b> " Register its addresses at the provider, then test it."</p>
+                <p><b>{format!("{} was saved.", provider.name)}</b> " Register its addresses at the provider, then test it."</p>
                 {show_addresses(provider.redirect_uri, provider.logout_uri)}
             </div>
         </Banner>
