@@ -47,6 +47,7 @@ export const PAGES: readonly (readonly [string, string])[] = [
   ["the audit log", "/audit"],
   ["the confirmation that a user is disabled", "/people?disable=demo"],
   ["the access of a user", "/people?access=demo"],
+  ["the question about a higher role", "/people?elevate=demo"],
   ["the settings", "/settings"],
   ["the question about a command line", `/settings?authorize=sha256:${"0".repeat(64)}&name=laptop`],
   ["the sessions", "/settings?tab=sessions"],

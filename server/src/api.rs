@@ -215,6 +215,8 @@ fn register_users(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
         .routes(routes!(user::list::list_users))
         .routes(routes!(user::invite::invite_user))
         .routes(routes!(user::set_role::set_user_role))
+        .routes(routes!(user::elevation::elevate_user))
+        .routes(routes!(user::elevation::end_elevation))
         .routes(routes!(user::reset_password::reset_password))
         .routes(routes!(user::disable::disable_user))
         .routes(routes!(user::enable::enable_user))

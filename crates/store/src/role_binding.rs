@@ -1,7 +1,7 @@
 //! Roles of users by scope. So far only the organisation is a scope.
 
-use domain::UserId;
 use domain::role::{Role, ScopeKind};
+use domain::{Timestamp, UserId};
 
 use crate::decode::decode_row;
 use crate::sql::sql;
@@ -45,6 +45,24 @@ pub async fn get(tx: &mut Tx, user: UserId) -> Result<Option<Role>, Error> {
     .fetch_optional(tx)
     .await?;
     decode_row(row, "role_binding", |row| row.parse("role"))
+}
+
+/// The role of a user at this time: that in the organisation, or a higher one that was granted until later. `None` without a role in the organisation.
+pub async fn get_effective(tx: &mut Tx, user: UserId, now: Timestamp) -> Result<Option<Role>, Error> {
+    let row = sql("SELECT b.subject AS id, b.role AS role, e.role AS elevated FROM role_binding b \
+         LEFT JOIN elevation e ON e.user_id = b.subject AND e.expires_at > $1 \
+         WHERE b.subject = $2 AND b.scope_kind = $3 AND b.scope_id = $4")
+    .bind(now.millis())
+    .bind_text(user)
+    .bind_text(ScopeKind::Organization.as_str())
+    .bind_text(ORGANIZATION)
+    .fetch_optional(tx)
+    .await?;
+    decode_row(row, "role_binding", |row| {
+        let role: Role = row.parse("role")?;
+        let elevated: Option<Role> = row.opt_parse("elevated")?;
+        Ok(elevated.map_or(role, |elevated| elevated.max(role)))
+    })
 }
 
 /// The users with this role who can sign in with a password, other than `except`: whether a user of an identity provider can depends on

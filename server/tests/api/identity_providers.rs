@@ -51,7 +51,7 @@ impl SignInTest {
     }
 
     /// Moves the clock, in seconds.
-    fn advance(&self, seconds: i64) {
+    pub fn advance(&self, seconds: i64) {
         self.offset.fetch_add(1_000 * seconds, Ordering::Relaxed);
     }
 
@@ -96,7 +96,7 @@ impl SignInTest {
     }
 
     /// The role of a session; `None` if it has ended.
-    async fn role(&self, cookie: &str) -> Option<String> {
+    pub async fn role(&self, cookie: &str) -> Option<String> {
         let answer = self.get("/api/v1/auth/can-i?action=view", cookie).await;
         match answer.status {
             StatusCode::OK => Some(answer.json()["role"].as_str().unwrap().to_owned()),

@@ -8,6 +8,7 @@ mod chart_unwrapping;
 mod clusters;
 mod credentials;
 mod drift;
+mod elevations;
 mod evaluation_budgets;
 mod events;
 mod generated_input;

@@ -252,6 +252,9 @@ async fn change_users(walk: &mut RepeatedChanges<'_>) {
     walk.repeat("inviteUser", Method::POST, users, &json!({"name": "bob", "role": "editor"})).await;
     walk.repeat("resetPassword", Method::POST, &bob(":resetPassword"), &json!({})).await;
     walk.repeat("setUserRole", Method::PUT, &bob("/role"), &json!({"role": "viewer"})).await;
+    let elevation = json!({"role": "publisher", "minutes": 60, "reason": "on call"});
+    walk.repeat("elevateUser", Method::PUT, &bob("/elevation"), &elevation).await;
+    walk.repeat("endElevation", Method::DELETE, &bob("/elevation"), &Value::Null).await;
     walk.repeat("disableUser", Method::POST, &bob(":disable"), &json!({})).await;
     walk.repeat("enableUser", Method::POST, &bob(":enable"), &json!({})).await;
 

@@ -104,3 +104,20 @@ fn a_login_in_the_browser_stores_a_token_of_which_only_the_hash_is_in_the_link()
     let listed = server.run_cli_with_context_file(&["token", "list"]);
     assert!(listed.stdout.contains("laptop"), "{listed}");
 }
+
+#[test]
+fn a_user_is_elevated_until_a_time_which_the_list_shows() {
+    let server = TestServer::start_new();
+    assert_eq!(server.run_cli(&["user", "invite", "bob"]).exit_code, 0);
+    let elevate =
+        |role: &str| server.run_cli(&["user", "elevate", "bob", "--role", role, "--reason", "on call"]);
+    let elevated = elevate("publisher");
+    assert!(elevated.stdout.starts_with("user/bob is publisher until "), "{elevated}");
+    let listed = server.run_cli(&["user", "list"]);
+    assert!(listed.stdout.contains("viewer (publisher until "), "{listed}");
+    let refused = elevate("admin");
+    assert!(refused.exit_code != 0 && refused.stderr.contains("could keep the role"), "{refused}");
+    let ended = server.run_cli(&["user", "end-elevation", "bob"]);
+    assert_eq!((ended.exit_code, &*ended.stdout), (0, "user/bob is no longer elevated\n"), "{ended}");
+    assert_eq!(server.run_cli(&["user", "end-elevation", "bob"]).exit_code, 1);
+}

@@ -75,7 +75,8 @@ impl Hub {
         if account.disabled_at.is_some() || account.session_epoch != epoch {
             return Ok(None);
         }
-        let Some(role) = role_binding::get(&mut tx, user).await? else { return Ok(None) };
+        let now = self.clock().now();
+        let Some(role) = role_binding::get_effective(&mut tx, user, now).await? else { return Ok(None) };
         let (id_hash, identity) = (store::session::hash_id(id), identity.map(str::to_owned));
         let credential = Credential::Session { id_hash, epoch, identity };
         let actor = Actor::new(account.name, ActorKind::Session(user), role);
@@ -135,7 +136,7 @@ impl Hub {
         let now = self.clock().now();
         let account = store::user::get_by_id(tx, user).await?;
         let Some(account) = account.filter(|account| account.disabled_at.is_none()) else { return Ok(None) };
-        let Some(user_role) = role_binding::get(tx, user).await? else { return Ok(None) };
+        let Some(user_role) = role_binding::get_effective(tx, user, now).await? else { return Ok(None) };
         match credential {
             Credential::Session { id_hash, epoch, .. } => {
                 let is_valid = store::session::is_valid(tx, id_hash, now).await?;

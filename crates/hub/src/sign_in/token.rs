@@ -139,7 +139,7 @@ impl Hub {
         if user.disabled_at.is_some() || !is_usable {
             return Err(WRONG);
         }
-        let role = role_binding::get(&mut tx, user.id).await?.ok_or(WRONG)?.min(token.role);
+        let role = role_binding::get_effective(&mut tx, user.id, now).await?.ok_or(WRONG)?.min(token.role);
         drop(tx);
         match self.record_token_use(&token).await {
             // Reads continue while the database accepts no writes.
