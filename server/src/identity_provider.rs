@@ -22,7 +22,7 @@ mod routes;
 
 pub use routes::{PATH_PREFIX, ROUTES, add_routes};
 
-/// Time limits of a request: a renewal sends up to four of them, while a request of its user waits.
+/// Time limits of a request: a renewal sends up to five of them, and a request of its user waits for it a moment.
 const OPTIONS: EgressOptions = EgressOptions {
     user_agent: concat!("flotilla/", env!("CARGO_PKG_VERSION")),
     connect_timeout: Duration::from_secs(3),

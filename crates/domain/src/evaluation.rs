@@ -11,5 +11,6 @@ pub mod guard;
 pub mod plan;
 pub mod possible_actions;
 pub mod render;
+pub mod report_redaction;
 pub mod secret_content;
 pub mod token_actions;

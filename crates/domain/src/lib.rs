@@ -26,7 +26,7 @@ mod text;
 
 pub use evaluation::{
     actions, authorization, chart_hooks, chart_values, drift_actions, exposure, fix, guard, plan,
-    possible_actions, render, secret_content, token_actions,
+    possible_actions, render, report_redaction, secret_content, token_actions,
 };
 pub use kubernetes::digest::Digest;
 pub use kubernetes::id::{
@@ -46,6 +46,6 @@ pub use model::{
 };
 pub use text::finding::{Finding, Severity};
 pub use text::{
-    bounded_json, finding, manifest, message_redactor, name_check, name_list, null_character, schema,
-    secret_text, secret_values, strict_input, template, yaml_edit,
+    api_message, bounded_json, finding, manifest, message_redactor, name_check, name_list, null_character,
+    schema, secret_text, secret_values, strict_input, template, yaml_edit,
 };

@@ -1,5 +1,6 @@
 //! What a user writes, and the findings that report a problem at its position.
 
+pub mod api_message;
 pub mod bounded_json;
 pub mod finding;
 pub mod manifest;

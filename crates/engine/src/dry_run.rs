@@ -27,8 +27,8 @@ use crate::error::Error;
 use crate::object_policy::{ObjectPolicies, ObjectPolicy};
 use crate::observe::LiveObject;
 use crate::release::{
-    EngineContext, ObjectInput, can_replace, check_identical, defined_kinds, is_job_complete,
-    name_immutable_fields,
+    EngineContext, ObjectInput, can_replace, check_identical, defined_kinds, explain_rejection,
+    is_job_complete, name_immutable_fields,
 };
 
 mod comparison;
@@ -317,6 +317,9 @@ impl DryRunContext<'_> {
                     self.plan_immutable_change(ObjectInput { desired, policy: rule }, live, error, is_owned);
                 return planned.map(|planned| (planned, true)).map_err(DryRunError::Request);
             }
+            (Err(error @ Error::Invalid(_)), Some(_)) => {
+                return Err(explain_rejection(&self.cx.api, resource, error).await.into());
+            }
             (applied, _) => applied?.object,
         };
         let Some(live) = live else { return Ok((PlannedAction::Create, true)) };
@@ -452,7 +455,7 @@ fn rejection_finding(object: &ObjectRef, error: &Error) -> Option<Finding> {
         Error::ApiMissing(_) => "G401",
         Error::NamespaceMissing(_) => "G108",
         Error::Invalid(_) => "G403",
-        Error::ImmutableField { .. } => "G406",
+        Error::ImmutableField { .. } | Error::ChangeRefused(_) => "G406",
         Error::ApplyConflict { .. } | Error::NotIdentical(_) => "G409",
         Error::PermissionDenied(_) => "G410",
         Error::AdmissionRejected(message) if message.contains("exceeded quota") => "G407",

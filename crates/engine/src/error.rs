@@ -87,6 +87,9 @@ pub enum Error {
         /// The server's message.
         message: String,
     },
+    /// The content is valid, but not as a change of the object on the cluster: a rule of its kind compares both.
+    #[error("the API server refuses this change of the object on the cluster: {0}")]
+    ChangeRefused(String),
     /// A job whose immutable fields change has not ended.
     #[error("the job still runs with the content of an earlier revision")]
     JobRunning,
@@ -124,6 +127,11 @@ pub(crate) enum RetryClass {
 /// What the server answers to a Deployment that is changed to `Recreate`.
 const ROLLING_UPDATE_REJECTED: &str = "may not be specified when strategy `type` is 'Recreate'";
 
+/// How the server begins a message about a claim.
+const CLAIM: &str = "PersistentVolumeClaim ";
+/// How the server begins a message about a definition.
+const DEFINITION: &str = "CustomResourceDefinition.apiextensions.k8s.io ";
+
 impl Error {
     /// The stage reason of the same name.
     pub const fn reason(&self) -> Reason {
@@ -145,7 +153,7 @@ impl Error {
             Self::PermissionDenied(_) => Reason::PermissionDenied,
             Self::AdmissionRejected(_) => Reason::AdmissionRejected,
             Self::AdmissionUnavailable(_) => Reason::AdmissionUnavailable,
-            Self::ImmutableField { .. } => Reason::ImmutableField,
+            Self::ImmutableField { .. } | Self::ChangeRefused(_) => Reason::ImmutableField,
             Self::JobRunning => Reason::JobRunning,
             Self::ReleaseConflict { .. } => Reason::ReleaseConflict,
             Self::HookFailed(_) => Reason::HookFailed,
@@ -198,6 +206,15 @@ impl Error {
                 "Correct the cause on the cluster, or change the workload and publish it; the hook is run again automatically."
             }
             Self::JobRunning => "Nothing to do: it is replaced and runs again once it has ended.",
+            Self::ImmutableField { message, .. } if message.starts_with(DEFINITION) => {
+                "Leave the field as it is, or define another kind and move the objects to it: the definition can only be deleted with all of its objects."
+            }
+            Self::ImmutableField { message, .. } if message.starts_with(CLAIM) => {
+                "Leave the field as it is, or move the data to a claim of another name: with a claim that is deleted its data may be too, as the reclaim policy of its volume says."
+            }
+            Self::ChangeRefused(_) => {
+                "A rule of its kind compares the change with the object on the cluster. Leave the field as it is there or change it as the message allows, or rename or delete the object so that it is created anew."
+            }
             Self::ImmutableField { .. } => {
                 "Rename the object, or delete it so that it is re-created; the policy changedJobs: replace does so for jobs."
             }
@@ -226,6 +243,7 @@ impl Error {
             | Self::NotIdentical(_)
             | Self::AdmissionRejected(_)
             | Self::ImmutableField { .. }
+            | Self::ChangeRefused(_)
             | Self::Invalid(_)
             | Self::ApplyConflict { .. }
             | Self::ReleaseConflict { .. }
@@ -239,12 +257,18 @@ impl Error {
         matches!(
             self,
             Self::ImmutableField { .. }
+                | Self::ChangeRefused(_)
                 | Self::Invalid(_)
                 | Self::NotIdentical(_)
                 | Self::ApplyConflict { .. }
                 | Self::ReleaseConflict { .. }
                 | Self::PermissionDenied(_)
         )
+    }
+
+    /// Whether it is about the object on the cluster, so that it does not concern one that is created.
+    pub(crate) const fn refuses_change(&self) -> bool {
+        matches!(self, Self::ImmutableField { .. } | Self::ChangeRefused(_))
     }
 
     /// `Retry-After` of the response.

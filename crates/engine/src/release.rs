@@ -40,6 +40,7 @@ mod preflight;
 mod prune;
 mod reconcile_state;
 mod reconciliation;
+mod refused_change;
 mod removal_hooks;
 mod remove;
 mod replace;
@@ -54,6 +55,7 @@ pub(crate) use helm_release::read_installed as read_installed_helm_release;
 pub(crate) use hooks::{has_ended, runs_to_completion};
 pub(crate) use object_action::{ObjectInput, is_job_complete};
 pub(crate) use preflight::defined_kinds;
+pub(crate) use refused_change::explain_rejection;
 pub(crate) use replace::{can_replace, name_immutable_fields};
 pub(crate) use worker::run_worker;
 

@@ -52,7 +52,7 @@ impl Actor {
 }
 
 /// A user as a subject of the audit log. The name may be any text that was typed.
-fn describe_user(name: &str) -> String {
+pub(crate) fn describe_user(name: &str) -> String {
     describe_object("user", &name.chars().take(NAME_MAX).collect::<String>())
 }
 
@@ -124,8 +124,9 @@ impl Hub {
         }
     }
 
-    /// Records that the role of an actor did not allow a request to this path. A failure is logged: the request is denied anyway.
-    pub async fn record_denial(&self, actor: &Actor, denied: &RoleRequired, path: &str) {
+    /// Records that the role of an actor did not allow a request: `subject` is its method and path, or the user where they are not known. A
+    /// failure is logged: the request is denied anyway.
+    pub async fn record_denial(&self, actor: &Actor, denied: &RoleRequired, subject: &str) {
         let Some(due) = self.denials().count(&actor.name, denied.action, self.clock().now()) else {
             return;
         };
@@ -138,7 +139,7 @@ impl Hub {
             message += &format!(" {} such requests before it are not recorded.", due.others());
         }
         let record = AuditRecord {
-            subject: path.to_owned(),
+            subject: subject.to_owned(),
             message,
             ..actor.audit_record(denied.action.as_str(), AuditOutcome::Denied)
         };

@@ -9,9 +9,11 @@ use domain::cluster::Cluster;
 use domain::dependency::{self, WorkloadDependency, dependents_finding};
 use domain::release::Release;
 use domain::workload::{Intent, WorkloadHead, WorkloadSpec};
-use domain::{ClusterId, Finding, WorkloadId};
+use domain::{ClusterId, Finding, Timestamp, WorkloadId};
 use store::Tx;
 
+use crate::hub::CommitEffects;
+use crate::mark_pace::MarkCause;
 use crate::{Error, Hub};
 
 /// Maximum characters of the reason of a wait, which quotes the message of another release.
@@ -77,7 +79,8 @@ impl Hub {
             return Ok(Vec::new());
         }
         let mut findings = self.find_cycle(tx, name, dependencies).await?;
-        let known = store::dependency::load_known(tx, self.project(), &names_of(dependencies)).await?;
+        let ids: BTreeSet<ClusterId> = targets.iter().map(|cluster| cluster.id).collect();
+        let known = store::dependency::load_known(tx, self.project(), &names_of(dependencies), &ids).await?;
         let targets: Vec<(ClusterId, &str)> =
             targets.iter().map(|cluster| (cluster.id, cluster.name.as_str())).collect();
         findings.extend(known.check(name, dependencies, &targets));
@@ -125,6 +128,44 @@ impl Hub {
         let dependents = store::dependency::list_dependents(tx, workload).await?;
         let ids: Vec<WorkloadId> = dependents.into_iter().map(|(id, _)| id).collect();
         Ok(store::queue::PLACER.mark(tx, &ids, self.clock().now()).await?)
+    }
+
+    /// Places the workloads again that depend on this one and may wait for it on this cluster, whose agent has reported that it is
+    /// operational there, or not.
+    pub(crate) async fn mark_dependents_on(
+        &self,
+        tx: &mut Tx,
+        (workload, cluster): (WorkloadId, ClusterId),
+        effects: &mut CommitEffects,
+    ) -> Result<(), Error> {
+        let dependents = store::dependency::list_dependents(tx, workload).await?;
+        let ids: Vec<WorkloadId> = dependents.into_iter().map(|(id, _)| id).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let due = self.pace_marks(cluster, effects);
+        Ok(store::queue::PLACER.mark_on(tx, &ids, cluster, due).await?)
+    }
+
+    /// Evaluates the rollouts and dependencies of workloads on this cluster again, whose connectivity has changed, from `due` on.
+    pub(crate) async fn mark_connectivity_change(
+        &self,
+        tx: &mut Tx,
+        cluster: ClusterId,
+        due: Timestamp,
+    ) -> Result<(), Error> {
+        let rollouts = store::rollout::list_active_on(tx, cluster).await?;
+        store::queue::ROLLOUTS.mark(tx, &rollouts, due).await?;
+        // What waits for another workload on a cluster waits also while that cluster is not online.
+        let dependents = store::dependency::list_all_dependents(tx, self.project()).await?;
+        Ok(store::queue::PLACER.mark_on(tx, &dependents, cluster, due).await?)
+    }
+
+    /// From when on the marks are due that this transaction writes for other workloads because of what the agent of this cluster has reported.
+    pub(crate) fn pace_marks(&self, cluster: ClusterId, effects: &mut CommitEffects) -> Timestamp {
+        let now = self.clock().now();
+        let next = || self.mark_pace().next_due(cluster, MarkCause::State, now);
+        *effects.marks_due.get_or_insert_with(next)
     }
 
     /// G313: the finding that other workloads depend on this one on clusters that would lose it; `hint` says how to remove it

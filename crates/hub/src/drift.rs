@@ -1,14 +1,14 @@
 //! The drift inbox (E-9): which objects of which releases drift, and what people decide about each.
 
 use domain::authorization::UserAction;
-use domain::drift::{DriftField, DriftItem, DriftQuery, DriftVerb, list_drifted_objects};
+use domain::drift::{DriftField, DriftItem, DriftQuery, DriftVerb, DriftedObject, list_drifted_objects};
 use domain::drift_actions::{check_verb, list_possibilities};
 use domain::page::Page;
 use domain::release::{DesiredValues, Release};
 use domain::report::limits::{is_truncated_name, omitted_count};
 use domain::report::{DriftedField, ReleaseReport};
 use domain::secret_content::{ChartMarks, SecretContent as _};
-use domain::{Digest, DriftId};
+use domain::{Digest, DriftId, ReleaseId};
 use store::Tx;
 use store::drift::DriftRow;
 
@@ -132,9 +132,19 @@ impl Hub {
         if found.is_empty() && !is_changed {
             return Ok(());
         }
+        self.replace_drift(tx, release.id(), found).await
+    }
+
+    /// Replaces the entries of a release.
+    pub(crate) async fn replace_drift(
+        &self,
+        tx: &mut Tx,
+        release: ReleaseId,
+        found: Vec<DriftedObject>,
+    ) -> Result<(), Error> {
         let found: Vec<_> =
             found.into_iter().map(|object| (self.ids().generate(DriftId::from_parts), object)).collect();
-        store::drift::replace(tx, release.id(), &found, self.clock().now()).await?;
+        store::drift::replace(tx, release, &found, self.clock().now()).await?;
         Ok(())
     }
 }

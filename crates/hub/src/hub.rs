@@ -16,7 +16,7 @@ use store::{DatabaseOutage, KeySource, Store, StoreStatistics, Tx};
 use tokio::sync::watch;
 
 use crate::actor::Actor;
-use crate::audit::{AuditFileState, DenialCounts};
+use crate::audit::{AuditFileState, DenialCounts, describe_user};
 use crate::chart::{ChartFetcher, ChartRenderer};
 use crate::chart_repository::RepositoryReader;
 use crate::clock::Clock;
@@ -29,6 +29,7 @@ use crate::idempotency::{ETAG, LOCATION, format_etag};
 use crate::identity_provider::ProviderDirectory;
 use crate::live::LiveNotices;
 use crate::loops::{LoopSignals, RetentionStatistics};
+use crate::mark_pace::MarkPace;
 use crate::notification::NotificationSettings;
 use crate::pauses::PauseDetector;
 use crate::report::SchemaCache;
@@ -103,6 +104,7 @@ struct Inner {
     notification_settings: NotificationSettings,
     provider_directory: ProviderDirectory,
     audit_file: AuditFileState,
+    mark_pace: MarkPace,
     incident_delay: Duration,
 }
 
@@ -120,9 +122,10 @@ impl Hub {
         let last_seq = store::event::last_seq(&mut tx).await?;
         if !store.is_postgres() {
             // SQLite has one server at a time: claims from before this start are stale.
-            store::queue::PLACER.release_all_claims(&mut tx).await?;
-            store::queue::ROLLOUTS.release_all_claims(&mut tx).await?;
-            store::queue::INCIDENTS.release_all_claims(&mut tx).await?;
+            let now = config.clock.now();
+            store::queue::PLACER.release_all_claims(&mut tx, now).await?;
+            store::queue::ROLLOUTS.release_all_claims(&mut tx, now).await?;
+            store::queue::INCIDENTS.release_all_claims(&mut tx, now).await?;
         }
         let last_heartbeat = store::cluster::last_heartbeat(&mut tx).await?;
         tx.commit().await?;
@@ -150,6 +153,7 @@ impl Hub {
             notification_settings: NotificationSettings::default(),
             provider_directory: ProviderDirectory::default(),
             audit_file: AuditFileState::default(),
+            mark_pace: MarkPace::default(),
             incident_delay: config.incident_delay,
             clock: config.clock,
         })))
@@ -294,6 +298,10 @@ impl Hub {
         &self.0.provider_directory
     }
 
+    pub(crate) fn mark_pace(&self) -> &MarkPace {
+        &self.0.mark_pace
+    }
+
     /// How long a release fails before that is an incident, in milliseconds.
     pub(crate) fn incident_delay_millis(&self) -> i64 {
         i64::try_from(self.0.incident_delay.as_millis()).unwrap_or(i64::MAX)
@@ -319,7 +327,7 @@ impl Hub {
             // `SQLite` has one writer, which the audit log needs too.
             drop(tx);
             if let Error::Forbidden(denied) = &refusal {
-                Box::pin(self.record_denial(actor, denied, "")).await;
+                Box::pin(self.record_denial(actor, denied, &describe_user(&actor.name))).await;
             }
             return Err(refusal);
         }
@@ -337,12 +345,10 @@ impl Hub {
             // In the same transaction: a client that lost the response repeats the request and gets this one (P2).
             store::idempotency::put(&mut tx, key, actor, record, now).await?;
         }
-        let rollouts = effects.all_rollouts_dirty || !effects.dirty_rollouts.is_empty();
-        if effects.all_rollouts_dirty {
-            store::queue::ROLLOUTS.mark_all(&mut tx, now).await?;
-            // What waits for another workload on a cluster waits also while that cluster is not online.
-            let dependents = store::dependency::list_all_dependents(&mut tx, self.project()).await?;
-            store::queue::PLACER.mark(&mut tx, &dependents, now).await?;
+        let rollouts = !effects.changed_connectivity.is_empty() || !effects.dirty_rollouts.is_empty();
+        for cluster in &effects.changed_connectivity {
+            let due = effects.marks_due.unwrap_or(now);
+            self.mark_connectivity_change(&mut tx, *cluster, due).await?;
         }
         let dirty: Vec<WorkloadId> = effects.dirty_rollouts.iter().copied().collect();
         store::queue::ROLLOUTS.mark(&mut tx, &dirty, now).await?;
@@ -388,8 +394,10 @@ pub(crate) struct CommitEffects {
     pub wake_placer: bool,
     /// Workloads whose rollouts have to be re-evaluated.
     pub dirty_rollouts: BTreeSet<WorkloadId>,
-    /// Whether all rollouts have to be: the connectivity of a cluster changed.
-    pub all_rollouts_dirty: bool,
+    /// Clusters whose connectivity changed: rollouts and dependencies of workloads on them have to be re-evaluated.
+    pub changed_connectivity: BTreeSet<ClusterId>,
+    /// From when on the marks are due that a report of an agent causes for workloads of others ([`MarkPace`]).
+    pub marks_due: Option<Timestamp>,
     /// Whether messages were written into the outbox.
     pub wake_deliveries: bool,
     /// The response to store: actor name, idempotency key, response.
@@ -452,7 +460,8 @@ impl CommitEffects {
         self.wake_placer |= other.wake_placer;
         self.changed_clusters.extend(other.changed_clusters);
         self.dirty_rollouts.extend(other.dirty_rollouts);
-        self.all_rollouts_dirty |= other.all_rollouts_dirty;
+        self.changed_connectivity.extend(other.changed_connectivity);
+        self.marks_due = self.marks_due.or(other.marks_due);
         self.wake_deliveries |= other.wake_deliveries;
     }
 

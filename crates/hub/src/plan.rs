@@ -11,6 +11,7 @@ use domain::authorization::UserAction;
 use domain::finding::{self, Finding};
 use domain::plan::{ClusterPlan, DryRunState, MAX_PLAN_BYTES, MAX_PLAN_VALUES, Plan};
 use domain::report::DryRunRequest;
+use domain::report_redaction::redact_plan;
 use domain::{ClusterId, Digest, PlanId, Timestamp};
 use source::client_shares::ClientReservation;
 use store::Tx;
@@ -162,8 +163,9 @@ impl Hub {
         &self,
         cluster: ClusterId,
         plan: PlanId,
-        effect: ClusterPlan,
+        mut effect: ClusterPlan,
     ) -> Result<(), Error> {
+        redact_plan(&mut effect);
         let is_storable = effect.is_storable();
         let mut tx = self.write().await?;
         let target = store::plan::get_pending_target(&mut tx, plan, cluster).await?;

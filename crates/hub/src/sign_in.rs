@@ -19,6 +19,7 @@ pub use attempts::{SignInClient, SignInStatistics};
 pub(crate) use change_password::require_password_user;
 pub(crate) use password::{HashLimiter, check_user_name};
 pub(crate) use password_link::issue_password_link;
+pub(crate) use session::MAX_SESSIONS;
 pub(crate) use token::remove_token;
 
 /// The session to start for a user who has signed in.

@@ -25,5 +25,5 @@ pub use groups::{GroupsError, MAX_GROUPS, read_groups, read_text_claim};
 pub use json::{InvalidJson, MAX_DOCUMENT_BYTES, parse_json};
 pub use key_set::KeySet;
 pub use metadata::{ClientAuthentication, InvalidMetadata, ProviderMetadata, discovery_url};
-pub use signed_token::{MAX_TOKEN_BYTES, SignatureAlgorithm, TokenError};
+pub use signed_token::{MAX_TOKEN_BYTES, SignatureAlgorithm, TokenError, read_key_id};
 pub use url::{append_query, code_challenge, encode_form, hash_to_text};

@@ -132,6 +132,12 @@ pub(crate) fn verify_signature(token: &str, keys: &KeySet) -> Result<VerifiedTok
     Ok(VerifiedToken { algorithm, kind, claims: parse_object(payload)? })
 }
 
+/// The `kid` in the header of a token, which nothing has verified; `None` without one.
+pub fn read_key_id(token: &str) -> Option<String> {
+    let (header, _) = token.split_once('.').filter(|_| token.len() <= MAX_TOKEN_BYTES)?;
+    parse_object(header).ok()?.get("kid").and_then(Value::as_str).map(str::to_owned)
+}
+
 fn parse_object(part: &str) -> Result<Value, TokenError> {
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(part).map_err(|_| TokenError::Malformed)?;
     let value = parse_json(&bytes).map_err(|_| TokenError::Malformed)?;

@@ -22,12 +22,23 @@ pub(crate) struct KindVersion {
     pub scale_paths: Option<ScalePaths>,
     /// `additionalPrinterColumns` of a custom resource.
     pub printer_columns: Vec<Value>,
+    /// The fields of a custom resource that keep their values.
+    pub unchanged_fields: Vec<UnchangedField>,
 }
 
 impl KindVersion {
     pub(crate) fn ty(&self) -> TypeRef<'_> {
         self.schema.type_ref(self.root)
     }
+}
+
+/// A field with the rule `self == oldSelf` in `x-kubernetes-validations`, the only rule that is evaluated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UnchangedField {
+    pub path: String,
+    /// The type of its schema, which the real server names in place of the value.
+    pub type_name: String,
+    pub message: String,
 }
 
 /// Paths of the fields behind the scale subresource.
@@ -122,6 +133,7 @@ fn builtin_version(group: &str, name: String, ty: &str, has: &dyn Fn(&str) -> bo
         has_status: has("status"),
         scale_paths: scale,
         printer_columns: Vec::new(),
+        unchanged_fields: Vec::new(),
     }
 }
 

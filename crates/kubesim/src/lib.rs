@@ -25,7 +25,7 @@
 //! # Not supported, by design
 //! Authentication and authorization (every request is allowed, and reviews of the own permissions say so), protobuf
 //! (`kubectl create deployment` and the other generators send only protobuf and get 415; commands that send a manifest
-//! work), exec/attach/port-forward, CEL and OpenAPI value constraints of custom resources (types, pruning and defaults are supported), conversion webhooks, API
+//! work), exec/attach/port-forward, CEL (but the rule `self == oldSelf` of a field) and OpenAPI value constraints of custom resources (types, pruning and defaults are supported), conversion webhooks, API
 //! priority and fairness. Probes are not run: a container without a fault is ready once it has started.
 //! `events.k8s.io` and core events are stored separately; the controllers write core events.
 

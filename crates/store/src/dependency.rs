@@ -17,6 +17,8 @@ use crate::{Error, Tx};
 const GRAPH_LOCK: i64 = 7_306_071_312;
 /// Matches the stored goals of releases that are being removed or were; one that can't be read is not taken for a removal.
 const REMOVAL: &str = r#"{"type":"remov%"#;
+/// Clusters per statement.
+const CLUSTERS_PER_STATEMENT: usize = 500;
 
 /// Lets no other transaction add dependencies until this one ends: that they have no cycle is a rule over several rows. Call it first in
 /// a transaction (`docs/consistency.md`).
@@ -68,7 +70,8 @@ pub async fn list_all_dependents(tx: &mut Tx, project: ProjectId) -> Result<Vec<
     decode_rows(&rows, "spec_reference", |row| row.parse::<WorkloadId>("id"))
 }
 
-/// The published workloads that depend on this one and are on these clusters.
+/// The published workloads that depend on this one and are on these clusters. Of releases only those on these clusters are read, each
+/// cluster's once with its name: a further dependent on it needs any one of them.
 pub async fn list_dependents_on(
     tx: &mut Tx,
     workload: WorkloadId,
@@ -76,24 +79,17 @@ pub async fn list_dependents_on(
 ) -> Result<AffectedDependents, Error> {
     let mut found = AffectedDependents::default();
     let mut unknown = clusters.clone();
+    let mut known: BTreeSet<ClusterId> = BTreeSet::new();
     for (id, dependent) in list_dependents(tx, workload).await? {
-        // Once every cluster is known, a dependent needs one of them.
-        let is_affected = if unknown.is_empty() {
-            is_present_on_any(tx, id, clusters).await?
-        } else {
-            let mut is_on_any = false;
-            for (cluster, name) in list_present(tx, id).await? {
-                if clusters.contains(&cluster) {
-                    is_on_any = true;
-                    if unknown.remove(&cluster) {
-                        found.clusters.insert(name);
-                    }
-                }
-            }
-            is_on_any
-        };
-        if is_affected {
+        let is_on_known = is_present_on_any(tx, id, &known).await?;
+        let present = list_present_on(tx, id, &unknown).await?;
+        if is_on_known || !present.is_empty() {
             found.workloads.insert(dependent);
+        }
+        for (cluster, name) in present {
+            unknown.remove(&cluster);
+            known.insert(cluster);
+            found.clusters.insert(name);
         }
     }
     Ok(found)
@@ -106,7 +102,7 @@ async fn is_present_on_any(
     clusters: &BTreeSet<ClusterId>,
 ) -> Result<bool, Error> {
     let clusters: Vec<&ClusterId> = clusters.iter().collect();
-    for some in clusters.chunks(500) {
+    for some in clusters.chunks(CLUSTERS_PER_STATEMENT) {
         let select =
             sql("SELECT id FROM release WHERE workload_id = $1 AND goal NOT LIKE $2 AND cluster_id IN ")
                 .bind_text(workload)
@@ -118,11 +114,12 @@ async fn is_present_on_any(
     Ok(false)
 }
 
-/// Where the workloads with these names are.
+/// On which of these clusters the workloads with these names are.
 pub async fn load_known(
     tx: &mut Tx,
     project: ProjectId,
     names: &[String],
+    targets: &BTreeSet<ClusterId>,
 ) -> Result<KnownDependencies, Error> {
     let mut known = KnownDependencies::default();
     if names.is_empty() {
@@ -131,7 +128,8 @@ pub async fn load_known(
     for WorkloadHead { id, name, intent, .. } in list_heads_by_names(tx, project, names).await? {
         let clusters = match intent {
             Intent::Published => {
-                Some(list_present(tx, id).await?.into_iter().map(|(cluster, _)| cluster).collect())
+                let present = list_present_on(tx, id, targets).await?;
+                Some(present.into_iter().map(|(cluster, _)| cluster).collect())
             }
             Intent::Draft | Intent::Unpublished | Intent::Deleting => None,
         };
@@ -140,18 +138,26 @@ pub async fn load_known(
     Ok(known)
 }
 
-/// The clusters that have a workload and are not losing it, with their names.
-async fn list_present(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<(ClusterId, String)>, Error> {
-    let rows = sql("SELECT id, cluster_id, cluster_name, goal FROM release \
-                    WHERE workload_id = $1 AND goal NOT LIKE $2")
-    .bind_text(workload)
-    .bind_text(REMOVAL)
-    .fetch_all(tx)
-    .await?;
-    let releases = decode_rows(&rows, "release", |row| {
-        let is_present = row.json::<ReleaseGoal>("goal")? == ReleaseGoal::Present;
-        Ok((is_present, row.parse::<ClusterId>("cluster_id")?, row.text("cluster_name")?))
-    })?;
-    let present = releases.into_iter().filter(|(is_present, ..)| *is_present);
-    Ok(present.map(|(_, cluster, name)| (cluster, name)).collect())
+/// Those of these clusters that have a workload and are not losing it, with their names.
+async fn list_present_on(
+    tx: &mut Tx,
+    workload: WorkloadId,
+    clusters: &BTreeSet<ClusterId>,
+) -> Result<Vec<(ClusterId, String)>, Error> {
+    let clusters: Vec<&ClusterId> = clusters.iter().collect();
+    let mut found = Vec::new();
+    for some in clusters.chunks(CLUSTERS_PER_STATEMENT) {
+        let select = sql("SELECT id, cluster_id, cluster_name, goal FROM release \
+                          WHERE workload_id = $1 AND goal NOT LIKE $2 AND cluster_id IN ")
+        .bind_text(workload)
+        .bind_text(REMOVAL);
+        let rows = select.push_list(some).fetch_all(tx).await?;
+        let releases = decode_rows(&rows, "release", |row| {
+            let is_present = row.json::<ReleaseGoal>("goal")? == ReleaseGoal::Present;
+            Ok((is_present, row.parse::<ClusterId>("cluster_id")?, row.text("cluster_name")?))
+        })?;
+        let present = releases.into_iter().filter(|(is_present, ..)| *is_present);
+        found.extend(present.map(|(_, cluster, name)| (cluster, name)));
+    }
+    Ok(found)
 }

@@ -7,11 +7,13 @@
 //! open transaction would avoid that wait, but one idle transaction would block every reader, and `NOTIFY` serialises
 //! the commits anyway.
 
-use domain::event::{Event, EventKind, NewEvent};
+use domain::event::{Event, EventDetail, EventKind, NewEvent};
 use domain::{ClusterId, Timestamp, WorkloadId};
 
 use crate::decode::decode_readable_rows;
 use crate::page_bytes::{PageLimit, VALUES_PAGE_BYTES, byte_length, find_fitting_rows};
+use crate::redaction::push_marks;
+use crate::sealed::columns;
 use crate::sql::{Sql, StoredRow, sql, to_json};
 use crate::table::{self, table_row};
 use crate::{Error, Tx};
@@ -139,6 +141,43 @@ pub async fn list(tx: &mut Tx, query: &EventFilter) -> Result<ListedEvents, Erro
         .fetch_all(tx)
         .await?;
     Ok(ListedEvents { events: decode_events(&rows), next: page.has_more.then_some(last) })
+}
+
+/// Events after this position that may have values which servers of earlier versions have stored: those of drift, and those whose message
+/// has one of these texts. Oldest first, with the position of the last one, which may be unreadable; `None` if there is no more.
+pub async fn list_with_values(
+    tx: &mut Tx,
+    after: i64,
+    marks: &[&str],
+    limit: u32,
+) -> Result<(Vec<Event>, Option<i64>), Error> {
+    let kinds = [EventKind::DriftFound, EventKind::DriftHealed].map(EventKind::to_json_name);
+    let some = table::select_from::<EventRow<'_>>().push(" WHERE seq > ").push_bind(after);
+    let some = some.push(" AND (kind IN ").push_list(&kinds).push(" OR ");
+    let some = push_marks(some, "message", marks).push(") ORDER BY seq LIMIT ").push_bind(i64::from(limit));
+    let rows = some.fetch_all(tx).await?;
+    let positions = decode_readable_rows(&rows, "event", |row| row.int("seq"));
+    Ok((decode_events(&rows), positions.last().copied()))
+}
+
+/// Replaces the message and the detail of the event at this position.
+pub async fn replace_content(
+    tx: &mut Tx,
+    seq: i64,
+    message: &str,
+    detail: Option<&EventDetail>,
+) -> Result<(), Error> {
+    let mut detail = detail.map(to_json).transpose()?;
+    if let Some(column) = columns::find("event", "detail") {
+        detail = detail.map(|text| tx.seal_text(column, &[seq.to_string()], text));
+    }
+    sql("UPDATE event SET message = $1, detail = $2 WHERE seq = $3")
+        .bind_text(message)
+        .bind(detail)
+        .bind(seq)
+        .execute(tx)
+        .await
+        .map(drop)
 }
 
 /// The newest event of this kind about a workload, at this time or later.

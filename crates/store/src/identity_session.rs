@@ -97,6 +97,16 @@ pub async fn delete(tx: &mut Tx, id: &str) -> Result<bool, Error> {
     Ok(sql("DELETE FROM identity_session WHERE id = $1").bind_text(id).execute(tx).await? == 1)
 }
 
+/// Ends the oldest sign-ins of a user, except the one with the id `newest` and as many others as are `retained`; returns how many. The user
+/// is locked, so that sign-ins at once leave no more.
+pub async fn delete_oldest(tx: &mut Tx, (user, newest): (UserId, &str), retained: i64) -> Result<u64, Error> {
+    // Each expires as long after its sign-in.
+    let delete = sql("DELETE FROM identity_session WHERE user_id = $1 AND id <> $2 \
+                      AND id NOT IN (SELECT id FROM identity_session WHERE user_id = $1 AND id <> $2 \
+                      ORDER BY expires_at DESC, id LIMIT $3)");
+    delete.bind_text(user).bind_text(newest).bind(retained).execute(tx).await
+}
+
 /// Ends the sign-ins with a provider; returns how many.
 pub async fn delete_by_provider(tx: &mut Tx, provider: &str) -> Result<u64, Error> {
     sql("DELETE FROM identity_session WHERE provider = $1").bind_text(provider).execute(tx).await

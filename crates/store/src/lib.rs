@@ -55,6 +55,7 @@ pub mod pending_removal;
 pub mod plan;
 pub mod project;
 pub mod queue;
+pub mod redaction;
 pub mod registration;
 pub mod release;
 pub mod retained_cluster;

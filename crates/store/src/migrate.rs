@@ -43,6 +43,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 20, text: include_str!("../../../migrations/0020_response_headers.sql") },
     Migration { version: 21, text: include_str!("../../../migrations/0021_drift_inbox.sql") },
     Migration { version: 22, text: include_str!("../../../migrations/0022_identity_provider.sql") },
+    Migration { version: 23, text: include_str!("../../../migrations/0023_sessions_and_redaction.sql") },
     Migration { version: 30, text: include_str!("../../../migrations/0030_token_actions_and_elevation.sql") },
 ];
 

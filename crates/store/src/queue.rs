@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::{Timestamp, WorkloadId};
+use domain::{ClusterId, Timestamp, WorkloadId};
 
 use crate::decode::{decode_readable_rows, decode_row};
 use crate::sql::{Sql, sql};
@@ -78,6 +78,8 @@ pub(crate) struct PendingMarks {
     all: Option<Timestamp>,
     /// Workloads that are due only if they are claimed or a removal of them waits.
     waiting: BTreeMap<WorkloadId, Timestamp>,
+    /// Workloads that are due only if they are claimed or have a release on the cluster.
+    on_clusters: BTreeMap<ClusterId, BTreeMap<WorkloadId, Timestamp>>,
 }
 
 impl PendingMarks {
@@ -167,6 +169,22 @@ impl WorkloadQueue {
         Ok(())
     }
 
+    /// Marks those of these workloads at the commit that have a release on this cluster, or whose claim is worked on then: the pass may create one.
+    pub async fn mark_on(
+        self,
+        tx: &mut Tx,
+        ids: &[WorkloadId],
+        cluster: ClusterId,
+        at: Timestamp,
+    ) -> Result<(), Error> {
+        let marks = tx.queue_marks.entry(self).or_default().on_clusters.entry(cluster).or_default();
+        for id in ids {
+            let due = marks.entry(*id).or_insert(at);
+            *due = at.min(*due);
+        }
+        Ok(())
+    }
+
     /// Writes the marks of this queue; returns whether there was one. All rows are locked in the order of their workloads before
     /// the first is written: an update locks rows in the order in which it finds them.
     async fn write_marks(self, tx: &mut Tx, mut marks: PendingMarks) -> Result<bool, Error> {
@@ -176,7 +194,9 @@ impl WorkloadQueue {
                 decode_readable_rows(&rows, self.table, |row| row.parse("workload_id"));
             ids.into_iter().for_each(|id| marks.add(id, at));
         }
-        let ids: BTreeSet<WorkloadId> = marks.workloads.keys().chain(marks.waiting.keys()).copied().collect();
+        let on_clusters = marks.on_clusters.values().flat_map(BTreeMap::keys);
+        let ids = marks.workloads.keys().chain(marks.waiting.keys()).chain(on_clusters);
+        let ids: BTreeSet<WorkloadId> = ids.copied().collect();
         let ids: Vec<WorkloadId> = ids.into_iter().collect();
         let mut claimed: BTreeSet<WorkloadId> = BTreeSet::new();
         for some in ids.chunks(WORKLOADS_PER_STATEMENT) {
@@ -192,11 +212,21 @@ impl WorkloadQueue {
         // Read after the lock: a pass that ends meanwhile writes the removals before it settles its claim.
         let unclaimed: Vec<WorkloadId> =
             marks.waiting.keys().copied().filter(|id| !claimed.contains(id)).collect();
-        let has_waiting_removal = list_waiting_removals(tx, &unclaimed).await?;
+        let waiting_removals =
+            "SELECT DISTINCT workload_id FROM pending_removal WHERE waiting_for IS NOT NULL";
+        let has_waiting_removal = list_selected(tx, || sql(waiting_removals), &unclaimed).await?;
         for (id, at) in std::mem::take(&mut marks.waiting) {
             if claimed.contains(&id) || has_waiting_removal.contains(&id) {
                 marks.add(id, at);
             }
+        }
+        for (cluster, dependents) in std::mem::take(&mut marks.on_clusters) {
+            let ids: Vec<WorkloadId> = dependents.keys().copied().collect();
+            let on_cluster =
+                || sql("SELECT workload_id FROM release WHERE cluster_id = $1").bind_text(cluster);
+            let present = list_selected(tx, on_cluster, &ids).await?;
+            let is_due = |id: &WorkloadId| claimed.contains(id) || present.contains(id);
+            dependents.iter().filter(|(id, _)| is_due(id)).for_each(|(id, at)| marks.add(*id, *at));
         }
         let mut by_time: BTreeMap<Timestamp, Vec<WorkloadId>> = BTreeMap::new();
         for (id, at) in marks.workloads {
@@ -294,13 +324,14 @@ impl WorkloadQueue {
 
     /// Ends every claim, at the start of a server whose database serves one server at a time: the claims are from a
     /// process that has ended. The claimed rows are due immediately. Returns how many.
-    pub async fn release_all_claims(self, tx: &mut Tx) -> Result<u64, Error> {
+    pub async fn release_all_claims(self, tx: &mut Tx, now: Timestamp) -> Result<u64, Error> {
         sql("UPDATE ")
             .push(self.table)
             .push(
-                " SET claimed = 0, due_at = CASE WHEN marked_at < due_at THEN marked_at ELSE due_at END, \
+                " SET claimed = 0, due_at = CASE WHEN marked_at < $1 THEN marked_at ELSE $1 END, \
                  claim_epoch = claim_epoch + 1 WHERE claimed = 1",
             )
+            .bind(now.millis())
             .execute(tx)
             .await
     }
@@ -321,20 +352,26 @@ impl WorkloadQueue {
         }
     }
 
-    /// Ends claims without a result: the workloads are due as they were when they were marked. A claim that is lost already is left as it
-    /// is. The rows are locked in the order of their workloads, and not in that of the claims, which is by time: a mark of several
-    /// workloads locks them so.
-    pub async fn release_claims(self, tx: &mut Tx, claims: &[(WorkloadId, i64)]) -> Result<(), Error> {
+    /// Ends claims without a result: the workloads are due as they were when they were marked, and now at the latest, because a mark
+    /// during the claim that is due later delays nothing. A claim that is lost already is left as it is. The rows are locked in the order of
+    /// their workloads, and not in that of the claims, which is by time: a mark of several workloads locks them so.
+    pub async fn release_claims(
+        self,
+        tx: &mut Tx,
+        claims: &[(WorkloadId, i64)],
+        now: Timestamp,
+    ) -> Result<(), Error> {
         let claims: BTreeMap<WorkloadId, i64> = claims.iter().copied().collect();
         for (id, epoch) in &claims {
             sql("UPDATE ")
                 .push(self.table)
                 .push(
-                    " SET claimed = 0, due_at = marked_at \
+                    " SET claimed = 0, due_at = CASE WHEN marked_at < $3 THEN marked_at ELSE $3 END \
                      WHERE workload_id = $1 AND claim_epoch = $2 AND claimed = 1",
                 )
                 .bind_text(id)
                 .bind(*epoch)
+                .bind(now.millis())
                 .execute(tx)
                 .await?;
         }
@@ -426,15 +463,16 @@ pub(crate) async fn flush_marks_before(tx: &mut Tx, end: Option<WorkloadQueue>) 
     Ok(has_placer_marks)
 }
 
-/// Those of these workloads that have a removal which waits until more clusters run the workload.
-async fn list_waiting_removals(tx: &mut Tx, ids: &[WorkloadId]) -> Result<BTreeSet<WorkloadId>, Error> {
+/// Those of these workloads that a statement selects.
+async fn list_selected(
+    tx: &mut Tx,
+    select: impl Fn() -> Sql,
+    ids: &[WorkloadId],
+) -> Result<BTreeSet<WorkloadId>, Error> {
     let mut found = BTreeSet::new();
     for ids in ids.chunks(WORKLOADS_PER_STATEMENT) {
-        let select = "SELECT DISTINCT workload_id FROM pending_removal WHERE waiting_for IS NOT NULL AND workload_id IN ";
-        let rows = sql(select).push_list(ids).fetch_all(tx).await?;
-        found.extend(decode_readable_rows(&rows, "pending_removal", |row| {
-            row.parse::<WorkloadId>("workload_id")
-        }));
+        let rows = select().push(" AND workload_id IN ").push_list(ids).fetch_all(tx).await?;
+        found.extend(decode_readable_rows(&rows, "workload", |row| row.parse::<WorkloadId>("workload_id")));
     }
     Ok(found)
 }

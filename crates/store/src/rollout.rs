@@ -3,7 +3,7 @@
 use domain::cluster::Connectivity;
 use domain::release::{Gate, Release, ReleaseState};
 use domain::rollout::{Admission, Rollout, StateCount, WaveCounts};
-use domain::{ReleaseId, Timestamp, WorkloadId};
+use domain::{ClusterId, ReleaseId, Timestamp, WorkloadId};
 
 use crate::decode::{DecodeError, RowReader, decode_readable_rows, decode_row, decode_rows};
 use crate::queue::ROLLOUTS;
@@ -84,6 +84,17 @@ pub async fn lock_active(tx: &mut Tx, workloads: &[WorkloadId]) -> Result<(), Er
 pub async fn has_active(tx: &mut Tx, workload: WorkloadId) -> Result<bool, Error> {
     let found = sql("SELECT COUNT(*) FROM rollout WHERE workload_id = $1 AND active = 1").bind_text(workload);
     Ok(found.fetch_number(tx).await? > 0)
+}
+
+/// The workloads with an active rollout that have a release on this cluster.
+pub async fn list_active_on(tx: &mut Tx, cluster: ClusterId) -> Result<Vec<WorkloadId>, Error> {
+    let rows =
+        sql("SELECT o.workload_id AS id FROM rollout o JOIN release r ON r.workload_id = o.workload_id \
+                    WHERE o.active = 1 AND r.cluster_id = $1")
+        .bind_text(cluster)
+        .fetch_all(tx)
+        .await?;
+    decode_rows(&rows, "rollout", |row| row.parse::<WorkloadId>("id"))
 }
 
 /// Number of rollouts that need attention.

@@ -156,6 +156,22 @@ pub async fn delete_by_public_id(tx: &mut Tx, user: UserId, public_id: &str) -> 
     Ok(deleted > 0)
 }
 
+/// Deletes the oldest sessions of this user that have not expired, except the one with the id `newest` and as many others as are `retained`;
+/// returns how many. The user is locked, so that sign-ins at once leave no more.
+pub async fn delete_oldest(
+    tx: &mut Tx,
+    (user, newest): (UserId, &str),
+    retained: i64,
+    now: Timestamp,
+) -> Result<u64, Error> {
+    let delete = sql("DELETE FROM session WHERE user_id = $1 AND id_hash <> $2 AND expires_at > $3 \
+                      AND id_hash NOT IN (SELECT id_hash FROM session \
+                      WHERE user_id = $1 AND id_hash <> $2 AND expires_at > $3 \
+                      ORDER BY signed_in_at DESC, id_hash LIMIT $4)");
+    let delete = delete.bind_text(user).bind_text(hash_id(newest)).bind(now.millis()).bind(retained);
+    delete.execute(tx).await
+}
+
 /// Deletes every session of this user, except the one with this id; returns how many.
 pub async fn delete_by_user(tx: &mut Tx, user: UserId, except: Option<&str>) -> Result<u64, Error> {
     let except = except.map(|id| hash_id(id).to_string()).unwrap_or_default();

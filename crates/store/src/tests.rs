@@ -23,6 +23,7 @@ mod not_reporting;
 mod older_servers;
 mod opening;
 mod placer_queue;
+mod redaction;
 mod reencryption;
 mod releases;
 mod repeated_requests;

@@ -256,9 +256,13 @@ async fn a_change_whose_body_arrives_after_its_user_lost_the_right_to_it_is_refu
             "{what}: {}",
             users.text
         );
-        let recorded = server.get("/api/v1/audit?actor=admin").await;
-        let is_denied = recorded.text.contains("\"denied\"");
-        assert_eq!(is_denied, status == StatusCode::FORBIDDEN, "{what}: {}", recorded.text);
+        let recorded = server.get("/api/v1/audit?actor=admin").await.json()["items"].clone();
+        let entries = recorded.as_array().unwrap();
+        let is_denied = |entry: &&Value| entry["outcome"] == "denied" && entry["subject"] == "user admin";
+        let denied = entries.iter().filter(is_denied).count();
+        assert_eq!(denied, usize::from(status == StatusCode::FORBIDDEN), "{what}: {recorded}");
+        let set = entries.iter().find(|entry| entry["action"] == "set-password").unwrap();
+        assert_eq!(set["message"], "admin set a new password.", "{what}");
     }
 }
 

@@ -16,6 +16,7 @@ mod groups;
 mod idempotency;
 mod identity_provider_settings;
 mod identity_providers;
+mod identity_sessions;
 mod inputs;
 mod openapi;
 #[path = "../shared/openapi_document.rs"]

@@ -3,19 +3,22 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, Request, StatusCode};
 use axum::routing::{get, post};
 use axum::{Form, Json, Router};
 use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
-use hub::Clock;
+use futures::future::BoxFuture;
+use hub::{Clock, IdentityFetcher, IdentityRequest, IdentityResponse};
 use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use tokio::sync::Semaphore;
 
 /// The client that the provider knows.
 pub const CLIENT_ID: &str = "flotilla";
@@ -37,6 +40,12 @@ pub struct OpenIdAnswers {
     pub is_down: bool,
     /// How many refresh tokens were used.
     pub renewals: u32,
+    /// If there is one, each renewal waits for a permit of it.
+    pub gate: Option<Arc<Semaphore>>,
+    /// The id of the key that it publishes and signs with.
+    pub key_id: &'static str,
+    /// How often the keys were read.
+    pub key_reads: u32,
     codes: HashMap<String, AuthorizedCode>,
     refresh_tokens: HashSet<String>,
     count: u32,
@@ -72,6 +81,9 @@ impl OpenIdServer {
             user_info: Value::Null,
             is_down: false,
             renewals: 0,
+            gate: None,
+            key_id: "k1",
+            key_reads: 0,
             codes: HashMap::new(),
             refresh_tokens: HashSet::new(),
             count: 0,
@@ -82,14 +94,18 @@ impl OpenIdServer {
             key: Arc::new(key),
             clock,
         };
-        let router = Router::new()
+        let router = server.router();
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        server
+    }
+
+    fn router(&self) -> Router {
+        Router::new()
             .route("/.well-known/openid-configuration", get(serve_document))
             .route("/keys", get(serve_keys))
             .route("/token", post(serve_tokens))
             .route("/userinfo", get(serve_user_info))
-            .with_state(server.clone());
-        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
-        server
+            .with_state(self.clone())
     }
 
     /// Changes what it answers.
@@ -120,7 +136,10 @@ impl OpenIdServer {
     pub fn sign(&self, claims: Value) -> String {
         let now = self.clock.now().millis() / 1_000;
         let base = json!({"iss": self.issuer, "aud": CLIENT_ID, "sub": "248", "iat": now, "exp": now + 300});
-        let header = merge(json!({"alg": "ES256", "kid": "k1"}), &self.answers.lock().header);
+        let header = {
+            let answers = self.answers.lock();
+            merge(json!({"alg": "ES256", "kid": answers.key_id}), &answers.header)
+        };
         let text = |value: &Value| BASE64_URL_SAFE_NO_PAD.encode(value.to_string());
         let message = format!("{}.{}", text(&header), text(&merge(base, &claims)));
         let signature = self.key.sign(&SystemRandom::new(), message.as_bytes()).unwrap();
@@ -203,8 +222,13 @@ async fn serve_document(State(server): State<OpenIdServer>) -> OpenIdResponse {
 async fn serve_keys(State(server): State<OpenIdServer>) -> OpenIdResponse {
     let point: &[u8] = server.key.public_key().as_ref();
     let text = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
-    let key =
-        json!({"kty": "EC", "crv": "P-256", "kid": "k1", "x": text(&point[1..33]), "y": text(&point[33..])});
+    let id = {
+        let mut answers = server.answers.lock();
+        answers.key_reads += 1;
+        answers.key_id
+    };
+    let (x, y) = (text(&point[1..33]), text(&point[33..]));
+    let key = json!({"kty": "EC", "crv": "P-256", "kid": id, "x": x, "y": y});
     answer(&server, json!({"keys": [key]}))
 }
 
@@ -226,9 +250,16 @@ async fn serve_tokens(
     }
     let refused = (StatusCode::BAD_REQUEST, Json(json!({"error": "invalid_grant"})));
     if form["grant_type"] == "refresh_token" {
-        let is_known = {
+        let gate = {
             let mut answers = server.answers.lock();
             answers.renewals += 1;
+            answers.gate.clone()
+        };
+        if let Some(gate) = gate {
+            gate.acquire().await.unwrap().forget();
+        }
+        let is_known = {
+            let mut answers = server.answers.lock();
             answers.is_down || answers.refresh_tokens.remove(&form["refresh_token"])
         };
         return if is_known { answer(&server, server.issue_tokens(None)) } else { refused };
@@ -243,5 +274,30 @@ impl OpenIdServer {
     /// Forgets every refresh token: the user was signed out there.
     pub fn revoke(&self) {
         self.answers.lock().refresh_tokens.clear();
+    }
+}
+
+/// Requests of a hub to the provider without a network, so that no time limit ends one that waits.
+pub struct DirectFetcher(pub OpenIdServer);
+
+impl IdentityFetcher for DirectFetcher {
+    fn fetch(&self, request: IdentityRequest) -> BoxFuture<'_, Result<IdentityResponse, String>> {
+        Box::pin(async move {
+            let mut message = Request::builder().uri(request.url);
+            if let Some(authorization) = request.authorization {
+                message = message.header("authorization", authorization);
+            }
+            let message = match request.form {
+                Some(form) => message
+                    .method("POST")
+                    .header("content-type", "application/x-www-form-urlencoded")
+                    .body(Body::from(form)),
+                None => message.body(Body::empty()),
+            };
+            let response = tower::ServiceExt::oneshot(self.0.router(), message.unwrap()).await.unwrap();
+            let status = response.status().as_u16();
+            let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+            Ok(IdentityResponse { status, body: body.to_vec() })
+        })
     }
 }

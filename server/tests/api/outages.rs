@@ -7,6 +7,8 @@ use axum::extract::ConnectInfo;
 use axum::http::{Method, Request, StatusCode};
 use domain::JoinTokenId;
 use domain::api_token::NewApiToken;
+use domain::role::Role;
+use domain::user::NewUser;
 use hub::DatabaseOutage;
 use serde_json::json;
 use server::agents::AgentEndpoint;
@@ -23,7 +25,10 @@ use crate::test_server::{
 /// Routes that read no row: they answer as ever.
 const WITHOUT_DATABASE: [&str; 4] = ["GET /livez", "GET /healthz", "GET /version", "GET /setup"];
 
-/// A server with a published workload, and a signed-in user.
+/// A user who is not signed in: revoking the sessions of the other one would end the walk.
+const OTHER_USER: &str = "grace";
+
+/// A server with a published workload, a signed-in user and another one.
 struct OutageTest {
     server: TestServer,
     cookie: String,
@@ -37,6 +42,8 @@ impl OutageTest {
         let published = server.post(&format!("{WORKLOADS}/web:publish"), &json!({ "message": "" })).await;
         assert_eq!(published.status, StatusCode::ACCEPTED, "{}", published.text);
         let cookie = cookie(&sign_in(&server).await);
+        let other = NewUser { name: OTHER_USER.to_owned(), role: Role::Viewer };
+        server.hub.invite_user(&server.actor, other).await.unwrap();
         Self { server, cookie }
     }
 
@@ -64,8 +71,8 @@ impl OutageTest {
             _ => json!({}),
         };
         if path.starts_with("/api/fn/") && *method == Method::POST {
-            let credentials =
-                format!("name={USER_NAME}&password={}&next=&token=x", PASSWORD.replace(' ', "+"));
+            let name = if path.ends_with("/user_sessions_revoke") { OTHER_USER } else { USER_NAME };
+            let credentials = format!("name={name}&password={}&next=&token=x", PASSWORD.replace(' ', "+"));
             // A new session ends the one of the cookie.
             let starts_session = path.ends_with("/sign_in") || path.ends_with("/sign_up");
             let cookie = [("cookie", &*self.cookie)];

@@ -241,7 +241,8 @@ fn probing_spec() -> Value {
 }
 
 /// Actions of a viewer on what belongs to the viewer.
-const OWN_ACTIONS: [UserAction; 2] = [UserAction::ManageOwnTokens, UserAction::ManageOwnSessions];
+const OWN_ACTIONS: [UserAction; 3] =
+    [UserAction::ManageOwnTokens, UserAction::ManageOwnSessions, UserAction::ChangeOwnPassword];
 /// Settings of the browser.
 const BROWSER_SETTINGS: [&str; 2] = ["/api/fn/set_shortcuts", "/api/fn/set_theme"];
 

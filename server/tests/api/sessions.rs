@@ -245,3 +245,37 @@ async fn a_session_that_was_revoked_is_not_stored_again_by_a_request_in_progress
     server.hub.update_session("secret", "{}", expires, &details).await.unwrap();
     assert_eq!(server.hub.load_session("secret").await.unwrap(), None);
 }
+
+#[tokio::test]
+async fn the_oldest_session_of_a_user_ends_when_a_further_one_would_be_one_too_many() {
+    let server = TestServer::start().await;
+    let first = cookie(&sign_in(&server).await);
+    let now = server.hub.clock().now();
+    // As many as a user may have, with that of the browser.
+    for number in 1..50 {
+        let signed_in_at = now.plus_millis(number);
+        let details =
+            hub::SessionDetails { user: server.actor.user(), signed_in_at, ..hub::SessionDetails::default() };
+        let id = format!("secret-{number}");
+        server.hub.create_session(&id, "{}", now.plus_millis(600_000), &details).await.unwrap();
+    }
+    // That of another user, and one that nobody has signed in to, are not counted.
+    let other = server.hub.ensure_user("grace", PASSWORD).await.unwrap();
+    let details = hub::SessionDetails { user: Some(other), ..hub::SessionDetails::default() };
+    server.hub.create_session("other", "{}", now.plus_millis(600_000), &details).await.unwrap();
+    server
+        .hub
+        .create_session("nobody", "{}", now.plus_millis(600_000), &hub::SessionDetails::default())
+        .await
+        .unwrap();
+    assert_eq!(page(&server, "/workloads", &first).await.status, StatusCode::OK);
+    let newest = cookie(&sign_in(&server).await);
+    assert_eq!(page(&server, "/workloads", &first).await.status, StatusCode::SEE_OTHER, "the oldest ended");
+    assert_eq!(page(&server, "/workloads", &newest).await.status, StatusCode::OK);
+    for id in ["secret-1", "secret-49", "other", "nobody"] {
+        assert!(server.hub.load_session(id).await.unwrap().is_some(), "{id}");
+    }
+    assert_eq!(server.hub.list_sessions(&server.actor, None).await.unwrap().len(), 50);
+    let audit = server.get("/api/v1/audit?action=sign-out").await;
+    assert!(audit.text.contains("ended the oldest sessions of ada: 1."), "{}", audit.text);
+}

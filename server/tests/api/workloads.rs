@@ -281,8 +281,9 @@ async fn b16_a_publish_is_rejected_with_the_findings_of_its_plan_unless_their_co
     server.hub.record_heartbeat(cluster).await.unwrap();
     server.create_workload("web").await;
     let plan = server.post(&path("web:plan?wait=0"), &json!({})).await.json();
-    let finding =
-        domain::Finding::error("G406", "Service apps/web: field spec.clusterIP cannot be changed.", "");
+    // As an agent of an earlier version quotes what an API server answers.
+    let message = r#"Service apps/web: spec.clusterIP: Invalid value: {"a":"canary"}: field is immutable."#;
+    let finding = domain::Finding::error("G406", message, "");
     let change = PlannedChange::verified(ObjectRef::default(), PlannedAction::Rejected { finding });
     let result = ClusterPlan::from_changes(vec![change]);
     server
@@ -295,6 +296,7 @@ async fn b16_a_publish_is_rejected_with_the_findings_of_its_plan_unless_their_co
         let rejected = server.post(&path("web:publish"), &request).await;
         assert_eq!(rejected.problem(), (422, "PlanRejected".to_owned()), "{request}");
         assert_eq!(rejected.json()["findings"][0]["code"], "G406", "{request}");
+        assert!(!rejected.text.contains("canary"), "{}", rejected.text);
     }
     let misspelt = server.post(&path("web:publish"), &json!({ "force": ["G46"] })).await;
     assert_eq!(misspelt.problem(), (422, "Invalid".to_owned()));

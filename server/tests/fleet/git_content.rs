@@ -149,6 +149,7 @@ async fn what_helmignore_leaves_out_of_a_chart_in_a_repository_is_not_published(
         let server = GitServer::start().await;
         let config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {a: b}\n";
         let other = config.replace("web", "debug");
+        let of_subchart = config.replace("web", "kit");
         for (file, text) in [
             ("chart/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.2.3\n"),
             ("chart/.helmignore", "# Editors\n*.orig\n*~\n/templates/debug.yaml\nlinks/\ncrds/\n"),
@@ -158,6 +159,9 @@ async fn what_helmignore_leaves_out_of_a_chart_in_a_repository_is_not_published(
             ("chart/templates/.hidden.yaml", &other),
             ("chart/links/file.txt", "a"),
             ("chart/crds/odd.yaml", "kind: [broken\n"),
+            ("chart/charts/kit/Chart.yaml", "apiVersion: v2\nname: kit\nversion: 0.1.0\n"),
+            ("chart/charts/kit/.helmignore", "templates/\n*.yaml\n"),
+            ("chart/charts/kit/templates/kit.yaml", &of_subchart),
         ] {
             std::fs::create_dir_all(server.path(file).parent().unwrap()).unwrap();
             std::fs::write(server.path(file), text).unwrap();
@@ -174,9 +178,12 @@ async fn what_helmignore_leaves_out_of_a_chart_in_a_repository_is_not_published(
         assert_eq!(values_of(&fleet, 0)["a"], "b");
         assert_eq!(
             draft_source(&fleet).await.pinned.unwrap().files,
-            3,
-            "Chart.yaml, .helmignore and one template"
+            6,
+            "Chart.yaml, .helmignore and one template of the chart and of its subchart"
         );
+        // The rules of a subchart count where it is packed alone.
+        assert!(fleet.clusters[0].get(CONFIG_MAP, ("apps", "kit")).is_some());
+        assert!(fleet.clusters[0].get(CONFIG_MAP, ("apps", "debug")).is_none());
         // Helm refuses "**": so does Flotilla, with the file and the line.
         server.commit("chart/.helmignore", "*.orig\n**/debug.yaml\n", "Use two stars");
         let problems = find_problems(&fleet, &new).await;

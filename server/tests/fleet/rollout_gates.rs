@@ -6,6 +6,7 @@ use domain::rollout::{Rollout, RolloutAction, RolloutState, RolloutStrategy, Wav
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{Patch, PatchParams};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use reqwest::{Method, StatusCode};
 
 use super::*;
@@ -114,6 +115,84 @@ async fn s2_2_a_stateful_set_that_is_held_by_hand_on_the_canary_keeps_the_next_w
             assert_eq!(fleet.images(STATEFUL_SET), [image; 3], "{hold}");
             published = image;
         }
+        fleet.stop().await;
+    }))
+    .await;
+}
+
+/// A definition, and an object of its kind with this size.
+fn lamp(size: u32) -> String {
+    format!(
+        "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: lamps.example.com}}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {{kind: Lamp, listKind: LampList, plural: lamps, singular: lamp}}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {{status: {{}}}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {{type: object, properties: {{size: {{type: integer}}}}}}
+          status: {{type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+apiVersion: example.com/v1
+kind: Lamp
+metadata: {{name: web}}
+spec: {{size: {size}}}
+"
+    )
+}
+
+/// Reports this phase as the controller of a cluster, beside the Ready=True of before, once the object is there.
+async fn report_phase(fleet: &TestFleet, cluster: usize, phase: &str) {
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Lamp"));
+    let client = fleet.agents[cluster].client.clone();
+    let api: Api<DynamicObject> = Api::namespaced_with(client, "apps", &kind);
+    let status = json!({"status": {"phase": phase, "conditions": [{"type": "Ready", "status": "True"}]}});
+    let patch = Patch::Merge(status);
+    poll_until(async || api.patch_status("web", &PatchParams::default(), &patch).await.is_ok()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s2_2_a_custom_object_that_reports_a_pause_on_the_canary_keeps_the_next_wave_closed() {
+    with_timeout(Box::pin(async {
+        let fleet = TestFleet::start().await;
+        let content = |size: u32| {
+            let file = SourceFile { name: "web.yaml".to_owned(), text: lamp(size) };
+            let spec = workload("Deployment", IMAGE, canary_first(false));
+            WorkloadSpec { source: Source::Yaml { files: vec![file] }, ..spec }
+        };
+        let sizes = || {
+            let found = fleet.clusters.iter().map(|one| one.get(("example.com/v1", "Lamp"), WEB_KEY));
+            found.map(|lamp| lamp.unwrap()["spec"]["size"].clone()).collect::<Vec<Value>>()
+        };
+        fleet.publish_spec(content(1)).await;
+        for cluster in 0..fleet.clusters.len() {
+            report_phase(&fleet, cluster, "Running").await;
+        }
+        fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
+
+        report_phase(&fleet, 0, "Paused").await;
+        let revision = fleet.publish_spec(content(2)).await;
+        let is_paused = |status: &WorkloadStatus| {
+            let mut paused = status.target_clusters.iter().filter(|one| one.health.reason == "Paused");
+            paused.any(|one| one.cluster_name == "eu-1" && one.revision == Some(revision))
+        };
+        fleet.wait_for_web(is_paused).await;
+        let rollout = fleet.wait_for_rollout(revision, |rollout| rollout.waves[0].in_transition == 1).await;
+        assert_eq!((rollout.waves[0].operational, rollout.waves[1].gated), (0, 2), "{rollout:#?}");
+        assert_eq!(sizes()[1..], [1, 1]);
+
+        report_phase(&fleet, 0, "Running").await;
+        fleet.wait_for_rollout(revision, |rollout| rollout.state == RolloutState::Completed).await;
+        assert_eq!(sizes(), [2, 2, 2]);
         fleet.stop().await;
     }))
     .await;

@@ -173,28 +173,33 @@ fn status_fault(status: &str, is_named: bool) -> Option<&'static str> {
 }
 
 #[test]
-fn tests_that_the_promises_and_the_known_vulnerabilities_name_exist() {
-    let mut faults = find_missing_tests("docs/promises.md");
-    faults.extend(find_missing_tests("docs/known-vulnerabilities.md"));
-    assert_none(faults);
-}
-
-/// The tests that the lists of a page name and that are not in the file that it names.
-fn find_missing_tests(page: &str) -> Vec<String> {
+fn tests_that_the_pages_name_exist() {
     let mut faults = Vec::new();
-    for (number, line) in read_text(&repository_root().join(page)).lines().enumerate() {
-        let Some((path, names)) = line.strip_prefix("- `").and_then(|rest| rest.split_once("`: ")) else {
-            continue;
-        };
-        let file = repository_root().join(path);
-        let text = if file.is_file() { read_text(&file) } else { String::new() };
-        for name in names.split(['`', '"']).filter(|name| name.len() > 2) {
-            if !text.contains(&format!("fn {name}(")) && !text.contains(&format!("test(\"{name}\"")) {
-                faults.push(format!("{page}:{}: {path} has no test {name}", number + 1));
+    for page in ["docs/promises.md", "docs/kubernetes.md", "docs/known-vulnerabilities.md"] {
+        for (number, line) in read_text(&repository_root().join(page)).lines().enumerate() {
+            for (path, names) in cited_tests(line) {
+                let file = repository_root().join(path);
+                let text = if file.is_file() { read_text(&file) } else { String::new() };
+                for name in names {
+                    if !text.contains(&format!("fn {name}(")) && !text.contains(&format!("test(\"{name}\"")) {
+                        faults.push(format!("{page}:{}: {path} has no test {name}", number + 1));
+                    }
+                }
             }
         }
     }
-    faults
+    assert_none(faults);
+}
+
+/// The files and names of tests in an item of a list or in the last cell of a row: `path`: `name`, `name`; `path`: `name`.
+fn cited_tests(line: &str) -> Vec<(&str, Vec<&str>)> {
+    let last_cell = || line.strip_prefix("| ")?.strip_suffix(" |")?.rsplit(" | ").next();
+    let Some(list) = line.strip_prefix("- ").or_else(last_cell) else { return Vec::new() };
+    let parts = list.strip_prefix('`').into_iter().flat_map(|list| list.split("; `"));
+    let files = parts.filter_map(|part| part.split_once("`: "));
+    files
+        .map(|(path, names)| (path, names.split(['`', '"']).filter(|name| name.len() > 2).collect()))
+        .collect()
 }
 
 #[test]
@@ -207,6 +212,10 @@ fn ids_are_found_in_names_and_text() {
     assert_eq!(ids_of_name("i64_at"), [""; 0]);
     assert_eq!(ids_of_name("a_release"), [""; 0]);
     assert_eq!(name_in("test(\"e_6 a label removed\", async"), Some("e_6"));
+    assert_eq!(cited_tests("- `a.rs`: `one`, `two`"), [("a.rs", vec!["one", "two"])]);
+    let row = "| met | `a.rs`: `one`; `b.ts`: \"three words\" |";
+    assert_eq!(cited_tests(row), [("a.rs", vec!["one"]), ("b.ts", vec!["three words"])]);
+    assert!(cited_tests("- A sentence about `a.rs`: `one`").is_empty());
     let text = "stops (S1-9b, P13), P-256 and \"G403\"";
     assert_eq!(ids_in(text).collect::<Vec<_>>(), ["S1-9b", "P13", "G403"]);
     assert!(status_fault("tested", false).is_some() && status_fault("works", true).is_some());

@@ -15,6 +15,7 @@ use crate::model::drift::DriftItem;
 use crate::model::overrides::Override;
 use crate::model::page::Page;
 use crate::model::placement::{ClusterGroup, FeatureStatus, GroupView};
+use crate::model::policy::Feedback;
 use crate::model::project::Project;
 use crate::model::release::{DesiredValues, ReleaseDetails, ReleaseView};
 use crate::model::report::{DriftedField, ResourceStatus};
@@ -304,9 +305,13 @@ impl SecretContent for ReleaseDetails {
 fn hide_in_resource(resource: &mut ResourceStatus, role: Role) {
     let hides_named = role < draft_secrets_role();
     hide_drifted_fields(&resource.object, &mut resource.drifted_fields, hides_named);
-    // An agent of an earlier version reports values of Secrets.
-    for feedback in resource.feedback.iter_mut().filter(|feedback| !feedback.value.is_null()) {
-        hide_live_value(&resource.object, &feedback.name, hides_named, &mut feedback.value);
+    hide_feedback(&resource.object, &mut resource.feedback, hides_named);
+}
+
+/// The same in the reported values of an object: an agent of an earlier version reports values of Secrets.
+pub(crate) fn hide_feedback(object: &ObjectRef, feedback: &mut [Feedback], hides_named: bool) {
+    for one in feedback.iter_mut().filter(|one| !one.value.is_null()) {
+        hide_live_value(object, &one.name, hides_named, &mut one.value);
     }
 }
 
@@ -384,7 +389,6 @@ mod tests {
 
     use super::*;
     use crate::model::chart::ChartSource;
-    use crate::model::policy::Feedback;
     use crate::model::values::{ValueProvenance, ValueSetting};
 
     fn chart(values: &str) -> Source {

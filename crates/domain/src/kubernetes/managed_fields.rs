@@ -134,7 +134,7 @@ fn is_scaler(manager: &str) -> bool {
         && !KUBERNETES_CONTROLLERS.contains(&manager)
 }
 
-/// Whether a manager is a tool with which people scale by hand (`SCALED_BY_HAND`).
+/// Whether a manager is a tool with which people scale and edit by hand (`SCALED_BY_HAND`).
 pub fn is_person(manager: &str) -> bool {
     // The name is that of the program, with its extension on Windows.
     let manager = manager.strip_suffix(".exe").unwrap_or(manager);

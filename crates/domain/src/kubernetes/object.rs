@@ -5,6 +5,28 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// The API groups of Kubernetes itself with a dot in their name. No workload brings a kind of them.
+const BUILT_IN_GROUPS: [&str; 18] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
+
 /// Group, version, kind, namespace and name of one object.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -61,6 +83,11 @@ impl fmt::Display for ObjectRef {
             write!(f, "{} {}/{}", self.kind, self.namespace, self.name)
         }
     }
+}
+
+/// Whether an API group is one of Kubernetes itself. Definitions have others, and so have further API servers.
+pub fn is_built_in_group(group: &str) -> bool {
+    !group.contains('.') || BUILT_IN_GROUPS.contains(&group)
 }
 
 /// The reference of an object; missing parts are empty.

@@ -141,7 +141,7 @@ fn join_way(way: &[String]) -> String {
 /// Where the workloads are that a draft depends on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnownDependencies {
-    /// The workloads that exist, by name; `None` for one that is not published.
+    /// The workloads that exist, by name, each with those of the clusters in question that have it; `None` for one that is not published.
     pub clusters: BTreeMap<String, Option<BTreeSet<ClusterId>>>,
 }
 

@@ -48,6 +48,16 @@ pub fn find_hidden_value(value: &Value) -> Option<String> {
     }
 }
 
+/// Whether a text of a value is a placeholder or has one in it, as a manifest whose values are hidden has.
+pub fn has_placeholder(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(HIDDEN_VALUE) || has_hidden_text(text),
+        Value::Object(fields) => fields.values().any(has_placeholder),
+        Value::Array(items) => items.iter().any(has_placeholder),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
 /// G124: a value of these is the placeholder. `what` begins the sentence.
 pub fn check_hidden_value(what: &str, values: &Value) -> Option<Finding> {
     let path = find_hidden_value(values)?;

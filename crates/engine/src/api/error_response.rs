@@ -1,8 +1,8 @@
 //! Maps error responses (`meta/v1 Status`) to [`Error`].
 
-use std::borrow::Cow;
 use std::time::Duration;
 
+use domain::api_message::redact_values;
 use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
 
@@ -78,41 +78,6 @@ pub(crate) fn from_status(code: StatusCode, body: &[u8], retry_after: Option<Dur
         code if code.is_server_error() => Error::ServerFailed { code: code.as_u16(), message, retry_after },
         _ => Error::Invalid(message),
     }
-}
-
-/// Replaces values by `…`: objects in "Invalid value: {…}", which are long and precede the reason, and whatever an apply has in place of
-/// another type, as in "expected string, got &value.valueUnstructured{Value:4711}". Everybody reads the message, and they may be secrets.
-fn redact_values(message: &str) -> String {
-    redact_behind("valueUnstructured", &redact_behind("Invalid value: ", message)).into_owned()
-}
-
-/// Replaces each part in braces that follows this text.
-fn redact_behind<'a>(before: &str, message: &'a str) -> Cow<'a, str> {
-    let (mut rest, mut redacted) = (message, String::new());
-    while let Some(at) = rest.find(&format!("{before}{{")) {
-        let value = &rest[at + before.len()..];
-        redacted.push_str(&rest[..at + before.len()]);
-        redacted.push('…');
-        rest = &value[object_end(value)..];
-    }
-    if redacted.is_empty() { message.into() } else { (redacted + rest).into() }
-}
-
-/// End of the JSON object at the start of `text`, as a byte index.
-fn object_end(text: &str) -> usize {
-    let (mut depth, mut quoted, mut escaped) = (0_u32, false, false);
-    for (at, c) in text.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if quoted => escaped = true,
-            '"' => quoted = !quoted,
-            '{' if !quoted => depth += 1,
-            '}' if !quoted && depth == 1 => return at + 1,
-            '}' if !quoted => depth -= 1,
-            _ => {}
-        }
-    }
-    text.len()
 }
 
 /// The message of a rejected change; those of StatefulSets, Services, pods and bindings do not contain "immutable".

@@ -26,6 +26,10 @@ const SUCCESS_TYPES: [&str; 12] = [
     "Synced",
     "Reconciled",
 ];
+/// With these controllers say that somebody has stopped them, often beside the Ready=True of before.
+const SUSPENSION_TYPES: [&str; 3] = ["Paused", "Suspended", "ReconciliationPaused"];
+/// Phases that say the same, in upper or lower case.
+const SUSPENSION_PHASES: [&str; 2] = ["Paused", "Suspended"];
 const PROGRESS_TYPES: [&str; 4] = ["Progressing", "Reconciling", "Installing", "Updating"];
 
 pub(super) fn assess(view: &ObjectView<'_>) -> Health {
@@ -40,6 +44,7 @@ pub(super) fn assess(view: &ObjectView<'_>) -> Health {
     }
     assess_failure(view)
         .or_else(|| assess_unmet(view))
+        .or_else(|| assess_suspended(view))
         .or_else(|| assess_success(view))
         .or_else(|| assess_progress(view))
         .or_else(|| assess_outdated(view))
@@ -91,6 +96,18 @@ fn is_permanent(reason: &str) -> bool {
     reason.ends_with("Error") || reason.ends_with("Failed") || reason.starts_with("Invalid")
 }
 
+/// A pause that is reported counts whatever else is: what was ready before says nothing about this revision.
+fn assess_suspended(view: &ObjectView<'_>) -> Option<Health> {
+    let reported = current_conditions(view).find(|c| SUSPENSION_TYPES.contains(&c.kind) && c.is_true());
+    if let Some(condition) = reported {
+        return Some(suspended(condition.kind, format!("condition {} is True", condition.kind)));
+    }
+    let phases = ["/status/phase", "/status/state"].map(|pointer| view.text(pointer));
+    let is_reported = |word: &&str| phases.iter().any(|phase| phase.eq_ignore_ascii_case(word));
+    let word = SUSPENSION_PHASES.into_iter().find(is_reported)?;
+    Some(suspended(word, format!("phase is {word}")))
+}
+
 fn assess_success(view: &ObjectView<'_>) -> Option<Health> {
     let condition =
         SUCCESS_TYPES.iter().filter_map(|kind| view.condition(kind)).find(StatusCondition::is_true)?;
@@ -121,7 +138,6 @@ fn assess_phase(view: &ObjectView<'_>) -> Health {
         "Pending" | "Creating" | "Provisioning" | "Initializing" | "Progressing" | "Updating"
         | "Terminating" => progressing(phase, message),
         "Failed" | "Error" | "Lost" | "CrashLoopBackOff" => degraded(phase, message),
-        "Paused" | "Suspended" => suspended(phase, message),
         "" => not_assessed("NoHealthRule", "exists; no health rule for its kind and no readable conditions"),
         other => {
             not_assessed("UnknownPhase", format!("exists; the meaning of its phase {other:?} is not known"))

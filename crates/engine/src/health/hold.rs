@@ -1,12 +1,14 @@
 //! Fields by which somebody stops a controller from rolling a revision out: a Deployment that is paused, a StatefulSet with a
-//! partition, a CronJob that is suspended.
+//! partition, a CronJob that is suspended, a custom object with a field or an annotation of such a name.
 //!
 //! If the manifest of the revision says so, that is what was published. If it does not, the revision does not run, whatever the
 //! controller reports about the pods of the former one: nothing that waits for it may go on.
 
 use domain::Timestamp;
+use domain::field_path::escape_pointer_token;
 use domain::health::Health;
-use domain::managed_fields::changing_manager;
+use domain::managed_fields::{changing_manager, find_writer, is_owned_by_flotilla};
+use domain::object::{ObjectRef, is_built_in_group};
 use serde_json::Value;
 
 use super::{assess, progressing};
@@ -75,6 +77,11 @@ const HOLD_FIELDS: [HoldField; 6] = [
 /// The health of an object that is held on the cluster and not by its manifest; `None` if nothing holds it, or if the revision
 /// runs nevertheless.
 pub(crate) fn assess_hold(desired: impl FnOnce() -> Value, live: &Value) -> Option<Health> {
+    if is_custom(live) {
+        let pointer = find_suspension(live, &|pointer| !is_unwritten(live, pointer))?;
+        let is_published = find_suspension(&desired(), &|_| true).is_some();
+        return (!is_published).then(|| held_by(live, &pointer, "is suspended"));
+    }
     let kind = live["kind"].as_str().unwrap_or_default();
     let is_set =
         |field: &HoldField, object: &Value| object.pointer(field.pointer).is_some_and(field.is_holding);
@@ -86,13 +93,31 @@ pub(crate) fn assess_hold(desired: impl FnOnce() -> Value, live: &Value) -> Opti
     }
     let desired = desired();
     let field = held.into_iter().find(|field| !is_set(field, &desired))?;
-    let manager = changing_manager(live, &[field.pointer.to_owned()]);
-    let name = field.pointer[1..].replace('/', ".");
+    Some(held_by(live, field.pointer, field.effect))
+}
+
+/// The health of an object that the field at `pointer` holds.
+fn held_by(live: &Value, pointer: &str, effect: &str) -> Health {
+    let manager = changing_manager(live, &[pointer.to_owned()]);
+    let name = pointer[1..].replace('/', ".").replace("~1", "/");
     let message = format!(
-        "{}, which its manifest does not say: {manager} set {name}; this revision is not rolled out",
-        field.effect
+        "{effect}, which its manifest does not say: {manager} set {name}; this revision is not rolled out"
     );
-    Some(progressing(HELD, message))
+    progressing(HELD, message)
+}
+
+/// Whether it is of a kind that a definition may have, about whose fields only their names are known.
+fn is_custom(object: &Value) -> bool {
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    !is_built_in_group(ObjectRef::split_api_version(version).0)
+}
+
+/// Whether nobody is recorded as the writer of a field: its value is the default of the definition, which stops no revision.
+fn is_unwritten(live: &Value, pointer: &str) -> bool {
+    let entries = live["metadata"]["managedFields"].as_array();
+    entries.is_some_and(|entries| !entries.is_empty())
+        && !is_owned_by_flotilla(live, pointer)
+        && find_writer(live, &[pointer.to_owned()]).operation.is_empty()
 }
 
 /// The health of an object that is suspended by its `own` health. It is suspended only if its manifest says so, because then it is
@@ -104,9 +129,10 @@ pub(crate) fn assess_suspension(desired: &Value, live: &Value, own: Health, now:
     let kind = live["kind"].as_str().unwrap_or_default();
     let is_set =
         |field: &HoldField, object: &Value| object.pointer(field.pointer).is_some_and(field.is_holding);
-    let fields: Vec<&HoldField> = HOLD_FIELDS.iter().filter(|field| field.kind == kind).collect();
+    let is_known = |field: &&HoldField| field.kind == kind && !is_custom(live);
+    let fields: Vec<&HoldField> = HOLD_FIELDS.iter().filter(is_known).collect();
     let is_published = match fields.as_slice() {
-        [] => is_suspending(&desired["spec"]) || has_suspending_annotation(desired),
+        [] => find_suspension(desired, &|_| true).is_some(),
         fields => fields.iter().any(|field| is_set(field, desired)),
     };
     if is_published {
@@ -129,23 +155,32 @@ fn without_field(live: &Value, pointer: &str) -> Value {
     object
 }
 
-/// Whether a specification of a kind without a rule says that the object is suspended, at any depth outside of lists.
-fn is_suspending(spec: &Value) -> bool {
-    let says_so = |name: &str, value: &Value| match value {
-        Value::Bool(is_on) => *is_on && matches!(name, "paused" | "pause" | "suspend" | "suspended"),
-        Value::String(text) => matches!(text.as_str(), "Paused" | "Suspended"),
-        nested => is_suspending(nested),
-    };
-    spec.as_object().is_some_and(|fields| fields.iter().any(|(name, value)| says_so(name, value)))
+/// The pointer of the field that counts, or of the annotation, by which an object of a kind without a rule is suspended.
+fn find_suspension(object: &Value, counts: &dyn Fn(&str) -> bool) -> Option<String> {
+    find_suspending_field(&object["spec"], "/spec", counts).or_else(|| find_suspending_annotation(object))
 }
 
-/// Whether an annotation such as `cluster.x-k8s.io/paused` suspends the object.
-fn has_suspending_annotation(desired: &Value) -> bool {
-    let says_so = |(name, value): (&String, &Value)| {
+/// The field of a specification that says that the object is suspended, at any depth outside of lists.
+fn find_suspending_field(spec: &Value, pointer: &str, counts: &dyn Fn(&str) -> bool) -> Option<String> {
+    spec.as_object()?.iter().find_map(|(name, value)| {
+        let pointer = format!("{pointer}/{}", escape_pointer_token(name));
+        let says_so = match value {
+            Value::Bool(is_on) => *is_on && matches!(&**name, "paused" | "pause" | "suspend" | "suspended"),
+            Value::String(text) => matches!(text.as_str(), "Paused" | "Suspended"),
+            nested => return find_suspending_field(nested, &pointer, counts),
+        };
+        (says_so && counts(&pointer)).then_some(pointer)
+    })
+}
+
+/// An annotation such as `cluster.x-k8s.io/paused`.
+fn find_suspending_annotation(object: &Value) -> Option<String> {
+    let says_so = |(name, value): &(&String, &Value)| {
         let name = name.rsplit('/').next().unwrap_or_default();
-        (name.starts_with("pause") || name.starts_with("suspend")) && value != "false"
+        (name.starts_with("pause") || name.starts_with("suspend")) && *value != "false"
     };
-    desired["metadata"]["annotations"].as_object().is_some_and(|all| all.iter().any(says_so))
+    let (name, _) = object["metadata"]["annotations"].as_object()?.iter().find(says_so)?;
+    Some(format!("/metadata/annotations/{}", escape_pointer_token(name)))
 }
 
 fn is_true(value: &Value) -> bool {
@@ -233,6 +268,42 @@ mod tests {
         ] {
             assert_eq!(status(manifest.clone()), HealthStatus::Progressing, "{manifest}");
         }
+    }
+
+    #[test]
+    fn a_custom_object_that_is_suspended_by_hand_is_held_whatever_its_conditions_say() {
+        let live = |metadata: &Value, spec: &Value| {
+            json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": metadata, "spec": spec,
+                "status": {"conditions": [{"type": "Ready", "status": "True"}]}})
+        };
+        let none = json!({});
+        let annotated = json!({"annotations": {"cluster.x-k8s.io/paused": "true"}});
+        let managed = json!({"managedFields": [{"manager": "kubectl-edit", "operation": "Update",
+            "time": "2026-01-01T00:00:00Z", "fieldsV1": {"f:spec": {"f:run": {"f:suspend": {}}}}}]});
+        let suspended = json!({"run": {"suspend": true}});
+        for (metadata, spec, field) in [
+            (&managed, &suspended, "kubectl-edit set spec.run.suspend"),
+            (&annotated, &none, "set metadata.annotations.cluster.x-k8s.io/paused"),
+        ] {
+            let object = live(metadata, spec);
+            let held = assess_hold(|| json!({"spec": {"size": 3}}), &object).unwrap();
+            assert_eq!(held.reason, HELD);
+            assert!(held.message.contains(field), "{}", held.message);
+            assert_eq!(assess_hold(|| object.clone(), &object), None, "its manifest says so");
+        }
+        for spec in [json!({"run": {"suspend": false}}), json!({"steps": [{"pause": true}]}), none.clone()] {
+            assert_eq!(assess_hold(|| none.clone(), &live(&none, &spec)), None, "{spec}");
+        }
+        // A default of the definition: nobody has written it.
+        let mut defaulted = live(&managed, &json!({"paused": true}));
+        assert_eq!(assess_hold(|| none.clone(), &defaulted), None);
+        defaulted["spec"]["run"] = json!({"suspend": true});
+        assert!(assess_hold(|| none.clone(), &defaulted).is_some());
+        // A field of a kind of Kubernetes is known, or holds nothing.
+        let service = json!({"apiVersion": "v1", "kind": "Service", "spec": {"suspend": true}});
+        assert_eq!(assess_hold(|| none.clone(), &service), None);
+        let ingress = json!({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": annotated});
+        assert_eq!(assess_hold(|| none.clone(), &ingress), None);
     }
 
     #[test]

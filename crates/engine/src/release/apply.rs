@@ -225,9 +225,8 @@ fn plan_write(
         ObjectAction::Create | ObjectAction::Update | ObjectAction::Missing | ObjectAction::Drifted(_) => {}
     }
     // A rejection for immutable fields of an object that was deleted since does not delay its creation.
-    let is_resolved = |failure: &RetryState| {
-        live.is_none() && !uid.is_empty() && matches!(failure.error, Error::ImmutableField { .. })
-    };
+    let is_resolved =
+        |failure: &RetryState| live.is_none() && !uid.is_empty() && failure.error.refuses_change();
     let failure = pass.state.object_mut(&desired.object).failure.clone();
     if let Some(failure) = failure.filter(|failure| !failure.is_due() && !is_resolved(failure)) {
         block_target(pass, at, &failure);

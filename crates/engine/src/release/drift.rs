@@ -13,7 +13,7 @@ use domain::workload::DriftPolicy;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::reconcile_state::{CONTESTED_AFTER, Heal};
+use super::reconcile_state::{CONTESTED_AFTER, CONTESTED_BY_CONTROLLER_AFTER, Heal};
 use super::reconciliation::Reconciliation;
 use super::retry::heal_backoff;
 use crate::observe::LiveObject;
@@ -45,7 +45,10 @@ pub(crate) fn decide_drift_action(
     let object_state = pass.state.object_mut(object);
     let recent_heals = object_state.recent_heals();
     for change in changes {
-        if object_state.is_healed_repeatedly(&change.path) {
+        let manager = changing_manager(std::slice::from_ref(&change.path), live);
+        if object_state.is_healed_repeatedly(&change.path)
+            || object_state.is_healed_against(&change.path, &manager)
+        {
             object_state.contested.insert(change.path.clone());
         }
     }
@@ -142,7 +145,10 @@ fn report_contest(
     pass.targets[at].problem = Some(
         Finding::warning(
             CONTESTED,
-            format!("{object}: {manager} repeatedly changes {fields}; self-heal reverted it {CONTESTED_AFTER} times within 10 min."),
+            format!(
+                "{object}: {manager} repeatedly changes {fields}; self-heal reverted it {CONTESTED_AFTER} times within 10 min, or \
+                 {CONTESTED_BY_CONTROLLER_AFTER} times within a day against the same controller."
+            ),
             "Stop the other manager and sync the cluster, or remove or ignore the field in the workload.",
         )
         .with_object(object.to_string()),
@@ -159,7 +165,16 @@ pub(crate) fn record_heal(
     push_drift_note(pass, object, fields, before, DriftOutcome::Healed);
     let object_state = pass.state.object_mut(object);
     object_state.heals.push_back(Heal { at: Instant::now(), fields: field_paths(fields) });
+    // A person who repeats an edit within a day decides each time; a controller does not.
+    for field in fields.iter().filter(|field| is_controller(&field.manager)) {
+        object_state.count_controller_heal(&field.path, &field.manager);
+    }
     object_state.reported_drift = None;
+}
+
+/// Whether a field manager is a program that acts by itself, as far as its name tells.
+fn is_controller(manager: &str) -> bool {
+    !manager.is_empty() && manager != managed_fields::UNKNOWN_MANAGER && !managed_fields::is_person(manager)
 }
 
 fn push_drift_note(

@@ -1,6 +1,6 @@
 //! State of a release between passes. It is rebuilt after a restart: what a restart must not forget is in the record.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use domain::Digest;
@@ -21,6 +21,10 @@ use crate::health::CronJobRuns;
 const CONTEST_WINDOW: Duration = Duration::from_secs(600);
 /// Self-heals within the window that make an object contested (P13).
 pub(crate) const CONTESTED_AFTER: usize = 3;
+/// Self-heals of a field against the same controller are counted for so long after the first of them.
+const CONTROLLER_WINDOW: Duration = Duration::from_secs(24 * 3_600);
+/// Self-heals within that time that make the field contested, however far they are apart (P13).
+pub(crate) const CONTESTED_BY_CONTROLLER_AFTER: u32 = 6;
 
 /// State of one object.
 #[derive(Debug, Default)]
@@ -32,6 +36,8 @@ pub(crate) struct ObjectState {
     pub waiting: Option<RetryState>,
     /// Recent self-heals.
     pub heals: VecDeque<Heal>,
+    /// How often each field was healed against the same controller, by its path.
+    pub controller_heals: BTreeMap<String, ControllerHeals>,
     /// Fields that another manager changed again after they were healed repeatedly; they are left as they are until a publish or
     /// a sync. The record has them too.
     pub contested: BTreeSet<String>,
@@ -63,6 +69,15 @@ pub(crate) struct Heal {
     pub at: Instant,
     /// Paths of the healed fields; empty if the object was missing.
     pub fields: Vec<String>,
+}
+
+/// The self-heals of a field against one field manager that is no person.
+#[derive(Debug)]
+pub(crate) struct ControllerHeals {
+    manager: String,
+    count: u32,
+    /// The first of them.
+    since: Instant,
 }
 
 /// Last reported conditions of an object, with their transition times.
@@ -111,6 +126,26 @@ impl ObjectState {
     pub(crate) fn is_healed_repeatedly(&self, path: &str) -> bool {
         let heals = self.heals.iter().filter(|heal| heal.fields.iter().any(|field| field == path));
         heals.count() >= CONTESTED_AFTER
+    }
+
+    /// Counts a self-heal of a field against this controller. Another one begins a count of its own.
+    pub(crate) fn count_controller_heal(&mut self, path: &str, manager: &str) {
+        self.controller_heals.retain(|_, heals| heals.since.elapsed() <= CONTROLLER_WINDOW);
+        let first = || ControllerHeals { manager: manager.to_owned(), count: 0, since: Instant::now() };
+        let heals = self.controller_heals.entry(path.to_owned()).or_insert_with(first);
+        if heals.manager != manager {
+            *heals = first();
+        }
+        heals.count += 1;
+    }
+
+    /// Whether a field was healed so often against this controller that another change by it is a contest.
+    pub(crate) fn is_healed_against(&self, path: &str, manager: &str) -> bool {
+        self.controller_heals.get(path).is_some_and(|heals| {
+            heals.manager == manager
+                && heals.count >= CONTESTED_BY_CONTROLLER_AFTER
+                && heals.since.elapsed() <= CONTROLLER_WINDOW
+        })
     }
 }
 
@@ -210,6 +245,7 @@ impl ReconcileState {
         self.decision = decision;
         for object in self.objects.values_mut() {
             object.heals.clear();
+            object.controller_heals.clear();
             object.contested.clear();
             object.is_contest_reported = false;
         }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::finalizers::describe_finalizers;
 use super::object_action::ObjectInput;
 use super::reconciliation::Reconciliation;
+use super::refused_change::explain_rejection;
 use crate::api::{ApiClient, ApplyResponse, ServedKind};
 use crate::error::Error;
 use crate::observe::LiveObject;
@@ -23,7 +24,7 @@ pub(super) struct ReplaceInput<'a> {
 }
 
 /// Deletes a job of this release if its apply was rejected only because of immutable fields; the next pass creates it. Otherwise
-/// the error names all of them.
+/// the error names all of them. What is refused for another reason is explained.
 ///
 /// A crash after the deletion is harmless: the record has the hash of the old content, so the job is created.
 pub(super) async fn replace_if_immutable(
@@ -32,8 +33,12 @@ pub(super) async fn replace_if_immutable(
     replaced: ReplaceInput<'_>,
     result: Result<ApplyResponse, Error>,
 ) -> Result<ApplyResponse, Error> {
-    let Err(error @ Error::ImmutableField { .. }) = result else { return result };
     let ReplaceInput { resource, input, uid } = replaced;
+    let error = match result {
+        Err(error @ Error::ImmutableField { .. }) => error,
+        Err(error) => return Err(explain_rejection(&pass.cx.api, resource, error).await),
+        Ok(applied) => return Ok(applied),
+    };
     let object = &input.desired.object;
     let path = resource.object_path(&object.namespace, &object.name);
     let live = match api.get(&path).await {

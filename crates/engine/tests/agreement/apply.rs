@@ -175,6 +175,8 @@ async fn assert_a_removed_key_disappears(env: &TestEnv, secret: impl Fn(&[(&str,
     // A key that somebody deletes is restored.
     env.merge_patch(("v1", "Secret"), "login", json!({"data": {"login": null}}), "kubectl-edit").await;
     env.wait_until("restored", is_changed).await;
+    env.wait_until("reported", async || !env.agent.drift().is_empty()).await;
+    assert_eq!(env.agent.drift()[0].fields, ["/data/login"]);
 }
 
 fn secret_with(field: &str, content: Value) -> Value {
@@ -406,6 +408,11 @@ pub async fn p13_fields_of_an_object_that_kubectl_wrote_can_be_removed(env: Test
     env.create(settings(json!({"key": "1", "old": "1", "theirs": "1"})), "kubectl-client-side-apply").await;
     env.set_present(vec![settings(before)], Policies::default());
     env.until_applied().await;
+    let plan = env.dry_run(vec![settings(json!({"key": "1"}))], Policies::default()).await;
+    let PlannedAction::Change { fields, .. } = &plan.objects[0].action else { panic!("{plan:#?}") };
+    let planned: Vec<(&str, bool)> =
+        fields.iter().map(|field| (field.path.as_str(), field.desired.is_some())).collect();
+    assert_eq!(planned, [("/data/old", false)]);
     env.set_present(vec![settings(json!({"key": "1"}))], Policies::default());
     env.wait_until("the field removed", async || {
         env.get(CONFIG_MAP, "settings").await.unwrap()["data"] == json!({"key": "1", "theirs": "1"})

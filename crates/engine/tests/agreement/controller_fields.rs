@@ -131,6 +131,16 @@ pub async fn p13_fields_that_controllers_fill_are_neither_drift_nor_taken_away_b
     env.set_present(objects("2"), Policies::default());
     env.until_applied().await;
     assert!(is_filled(&env).await, "a publish takes none of them away");
+    // With another template the controller counts on from its own number.
+    let mut next = objects("2");
+    let web = next.iter_mut().find(|object| object["kind"] == "Deployment").unwrap();
+    web["spec"]["template"]["metadata"]["annotations"]["setting"] = "2".into();
+    env.set_present(next, Policies::default());
+    env.until_applied().await;
+    env.wait_until("counted on", async || {
+        env.get(DEPLOYMENT, "web").await.unwrap()["metadata"]["annotations"][REVISION] == "2"
+    })
+    .await;
 }
 
 /// A Service that leaves its address and node port to the server and has a status, and a Deployment with values of which the

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use domain::health::HealthStatus::{Degraded, Healthy, NotAssessed, Progressing};
-use domain::policy::NotAssessedPolicy;
+use domain::health::HealthStatus::{Degraded, Healthy, NotAssessed, Progressing, Suspended};
+use domain::policy::{ConflictPolicy, NotAssessedPolicy};
 use domain::release::{StageName, StageState};
 use domain::report::ReleaseReport;
 use domain::workload::Policies;
@@ -234,4 +234,54 @@ pub async fn c1_a_custom_object_whose_kind_has_no_status_is_healthy_at_once(env:
     let (health, _) = env.until_health("a", Healthy, "").await;
     assert_eq!(health.message, "exists; its kind has no status");
     env.until_operational().await;
+}
+
+pub async fn c1_a_custom_object_that_reports_a_pause_is_not_operational_whatever_else_it_reports(
+    env: TestEnv,
+) {
+    let mut lamps = definition("pause.example.com", "Lamp");
+    let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+    lamps.pointer_mut(spec).unwrap()["paused"] = json!({"type": "boolean"});
+    let objects = |spec: Value| {
+        let lamp = json!({"apiVersion": "pause.example.com/v1", "kind": "Lamp", "metadata": {"name": "a"},
+            "spec": spec});
+        vec![lamps.clone(), lamp]
+    };
+    env.set_present(objects(json!({"size": 1})), Policies::default());
+    env.until_applied().await;
+    let report_status = async |phase: &str, suspended: &str| {
+        let conditions =
+            json!([{"type": "Ready", "status": "True"}, {"type": "Suspended", "status": suspended}]);
+        let status = json!({"phase": phase, "conditions": conditions});
+        env.merge_patch_status(("pause.example.com/v1", "Lamp"), "a", status).await;
+    };
+    for (phase, suspended, reason) in [("Paused", "False", "Paused"), ("Running", "True", "Suspended")] {
+        report_status(phase, suspended).await;
+        let (health, _) = env.until_health("a", Progressing, reason).await;
+        assert!(health.message.ends_with("which its manifest does not say"), "{}", health.message);
+        let report = env.agent.report(env.release).unwrap();
+        let operational = stage_state(&report, StageName::Operational);
+        assert!(!operational.is_some_and(StageState::is_finished), "{report:#?}");
+    }
+    report_status("Running", "False").await;
+    env.until_health("a", Healthy, "").await;
+    env.until_operational().await;
+
+    // Its controller reports nothing of what was set by hand.
+    let pause = async |paused: bool| {
+        let patch = json!({"spec": {"paused": paused}});
+        env.merge_patch(("pause.example.com/v1", "Lamp"), "a", patch, "kubectl-edit").await;
+    };
+    pause(true).await;
+    let (health, _) = env.until_health("a", Progressing, "HeldOutsideManifest").await;
+    assert!(health.message.contains("kubectl-edit set spec.paused"), "{}", health.message);
+    pause(false).await;
+    env.until_health("a", Healthy, "").await;
+
+    // What the manifest says is what was published.
+    let force = Policies { conflict: ConflictPolicy::Force, ..Policies::default() };
+    env.set_present(objects(json!({"size": 1, "paused": true})), force);
+    env.until_applied().await;
+    report_status("Paused", "True").await;
+    env.until_health("a", Suspended, "Suspended").await;
 }

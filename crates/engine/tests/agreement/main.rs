@@ -10,6 +10,7 @@ mod apply;
 mod authorities;
 mod charts;
 mod controller_fields;
+mod definitions;
 mod drift;
 mod facts;
 mod fixtures;
@@ -97,6 +98,9 @@ scenarios! {
         p13_fields_that_controllers_fill_are_neither_drift_nor_taken_away_by_a_publish,
         p13_what_the_server_assigns_or_does_not_store_is_no_difference,
         p13_a_value_that_admission_writes_on_every_apply_is_no_drift;
+    definitions:
+        g406_a_definition_keeps_its_scope_and_its_kind,
+        g406_a_change_that_a_rule_of_a_definition_refuses_is_no_invalid_object;
     drift:
         s0_12_an_edited_field_is_healed_and_its_manager_reported,
         s0_12_a_deleted_object_is_re_created,
@@ -266,5 +270,6 @@ scenarios! {
         c1_a_definition_with_conflicting_names_is_degraded,
         c1_plain_objects_are_healthy_once_they_exist,
         c1_a_custom_object_without_a_status_has_a_grace_period_and_is_then_not_assessed,
-        c1_a_custom_object_whose_kind_has_no_status_is_healthy_at_once;
+        c1_a_custom_object_whose_kind_has_no_status_is_healthy_at_once,
+        c1_a_custom_object_that_reports_a_pause_is_not_operational_whatever_else_it_reports;
 }

@@ -147,7 +147,7 @@ fn priority_class(name: &str, value: u32, preemption: &str) -> Value {
 }
 
 /// Objects with a field that cannot be changed, each with this field, which has another value if it `is_changed`.
-fn unchangeable(is_changed: bool) -> [(Value, &'static str); 5] {
+fn unchangeable(is_changed: bool) -> [(Value, &'static str); 8] {
     let named = |(version, kind): KindName, name: &str, mut object: Value| {
         object["apiVersion"] = version.into();
         object["kind"] = kind.into();
@@ -155,9 +155,15 @@ fn unchangeable(is_changed: bool) -> [(Value, &'static str); 5] {
         object
     };
     let value = if is_changed { "two" } else { "one" };
-    let mut agent = workload("DaemonSet", "unchangeable-agent", None);
-    agent["spec"]["selector"]["matchLabels"]["tier"] = value.into();
-    agent["spec"]["template"]["metadata"]["labels"]["tier"] = value.into();
+    let selecting = |kind: &str, name: &str| {
+        let mut object = workload(kind, name, None);
+        object["spec"]["selector"]["matchLabels"]["tier"] = value.into();
+        object["spec"]["template"]["metadata"]["labels"]["tier"] = value.into();
+        object
+    };
+    let volume = json!({"spec": {"storageClassName": "unchangeable", "accessModes": ["ReadWriteOnce"],
+        "capacity": {"storage": "1Gi"}, "hostPath": {"path": format!("/{value}")}}});
+    let key = if is_changed { "dHdv" } else { "b25l" };
     let role = if is_changed { "edit" } else { "view" };
     let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role});
     let binding = ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding");
@@ -169,7 +175,10 @@ fn unchangeable(is_changed: bool) -> [(Value, &'static str); 5] {
         (named(binding, "members", json!({"roleRef": role})), "roleRef"),
         (named(ingress_class, "ingresses", controller), "spec.controller"),
         (named(runtime_class, "runtime", json!({"handler": value})), "handler"),
-        (agent, "spec.selector"),
+        (named(("v1", "Secret"), "key", json!({"immutable": true, "data": {"key": key}})), "data"),
+        (named(("v1", "PersistentVolume"), "volume", volume), "spec.persistentvolumesource"),
+        (selecting("DaemonSet", "unchangeable-agent"), "spec.selector"),
+        (selecting("ReplicaSet", "unchangeable-set"), "spec.selector"),
     ]
 }
 

@@ -278,6 +278,7 @@ pub async fn g406_a_claim_that_shrinks_is_rejected_by_plan_and_publish(env: Test
     let plan = env.dry_run(vec![claim("1Gi")], Policies::default()).await;
     let PlannedAction::Rejected { finding } = &plan.objects[0].action else { panic!("{plan:#?}") };
     assert!(finding.code == "G406" && finding.message.contains("requests.storage"), "{finding:#?}");
+    assert!(finding.hint.starts_with("Leave the field as it is, or move the data"), "{finding:#?}");
     env.set_present(vec![claim("1Gi")], Policies::default());
     let (report, message) = env.until_stage_reason(StageName::Applied, "ImmutableField").await;
     assert!(message.contains("requests.storage"), "{message}");

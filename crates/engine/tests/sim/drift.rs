@@ -216,6 +216,42 @@ async fn p13_a_field_healed_repeatedly_is_contested_and_left_until_a_sync() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn p13_a_field_that_a_controller_takes_back_slowly_is_contested_and_one_that_people_edit_is_not() {
+    const PAUSE: std::time::Duration = std::time::Duration::from_secs(3_600);
+    let cluster = cluster_without_controllers();
+    let agent = start_agent(&cluster).await;
+    let input = present_input(1, 1, &bundle(vec![config_map("settings", "1")]), Policies::default());
+    agent.engine.set_desired(vec![input.clone()]);
+    agent.until_operational(&input.desired).await;
+    let edit =
+        |manager: &str| cluster.edit(CONFIG_MAP, ("default", "settings"), manager, set_key("2")).unwrap();
+    let heal_after = async |manager: &str, reported: usize| {
+        edit(manager);
+        wait_until("healed", || settings_value(&cluster) == Some("1".into())).await;
+        wait_until("reported", || agent.drift().len() > reported).await;
+        tokio::time::sleep(PAUSE).await;
+    };
+    for round in 0..8 {
+        heal_after("kubectl-edit", round).await;
+    }
+    for round in 8..14 {
+        heal_after("other-controller", round).await;
+    }
+    edit("other-controller");
+    let is_drifted = |report: &domain::report::ReleaseReport| report.sync == SyncStatus::Drifted;
+    let report = agent.wait_for_report(release_id(1), "contested", is_drifted).await;
+    let problem = report.resources[0].problem.as_ref().unwrap();
+    assert_eq!(problem.code, "Contested");
+    assert!(problem.message.contains("other-controller"), "{}", problem.message);
+    let outcomes: Vec<DriftOutcome> = agent.drift().iter().map(|note| note.outcome).collect();
+    assert_eq!(outcomes[14..], [DriftOutcome::Contested]);
+    assert!(outcomes[..14].iter().all(|outcome| *outcome == DriftOutcome::Healed), "{outcomes:?}");
+    tokio::time::sleep(PAUSE).await;
+    assert_eq!(settings_value(&cluster), Some("2".into()), "it is left");
+    agent.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn p13_a_contested_field_is_left_after_a_restart_and_a_re_rendering_until_the_next_revision() {
     let cluster = cluster_without_controllers();
     let start = async || {

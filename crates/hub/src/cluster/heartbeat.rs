@@ -1,5 +1,6 @@
 //! Heartbeats: renew a cluster's lease and mark its releases as reachable.
 
+use domain::api_message::redact_values;
 use domain::cluster::Connectivity;
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::{ClusterId, null_character};
@@ -20,7 +21,7 @@ impl Hub {
         if store::cluster::end_api_server_outage(&mut tx, cluster).await? {
             let now = self.clock().now();
             store::release::set_connectivity_by_cluster(&mut tx, cluster, Connectivity::Online, now).await?;
-            effects.all_rollouts_dirty = true;
+            self.note_connectivity_change(cluster, &mut effects);
             let detail = EventDetail::ApiServer { responds: true, message: String::new() };
             self.push_api_server_event(&mut tx, cluster, detail, &mut effects).await?;
         }
@@ -32,7 +33,8 @@ impl Hub {
     pub async fn record_api_server_outage(&self, cluster: ClusterId, error: &str) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let mut effects = CommitEffects::default();
-        let mut error: String = error.chars().take(MAX_ERROR_LENGTH).collect();
+        // Before it is cut, so that no part of a value stays.
+        let mut error: String = redact_values(error).chars().take(MAX_ERROR_LENGTH).collect();
         null_character::replace(&mut error);
         let now = self.clock().now();
         if store::cluster::begin_api_server_outage(&mut tx, cluster, &error, now).await? {
@@ -41,7 +43,7 @@ impl Hub {
                 store::release::set_connectivity_by_cluster(&mut tx, cluster, reach, now).await?;
             }
             // What the agent can't observe is no success for the rollout that admitted it (P29).
-            effects.all_rollouts_dirty = true;
+            self.note_connectivity_change(cluster, &mut effects);
             let detail = EventDetail::ApiServer { responds: false, message: error };
             self.push_api_server_event(&mut tx, cluster, detail, &mut effects).await?;
         }
@@ -61,6 +63,12 @@ impl Hub {
         Ok(())
     }
 
+    /// Lets rollouts and dependencies of workloads on a cluster be evaluated again, whose agent says that it is reachable, or not.
+    fn note_connectivity_change(&self, cluster: ClusterId, effects: &mut CommitEffects) {
+        effects.changed_connectivity.insert(cluster);
+        self.pace_marks(cluster, effects);
+    }
+
     /// Renews the lease inside a transaction; records an event if the cluster was late or offline.
     pub(crate) async fn renew_lease(
         &self,
@@ -74,7 +82,7 @@ impl Hub {
             // Late at best while the API server of the cluster does not respond: an agent that returns observes nothing yet.
             let reach = found.release_connectivity();
             store::release::set_connectivity_by_cluster(tx, id, reach, now).await?;
-            effects.all_rollouts_dirty = true;
+            self.note_connectivity_change(id, effects);
             let detail =
                 EventDetail::Connectivity { from: before, to: Connectivity::Online, last_seen: None };
             let subject = EventSubject::cluster(id, &found.name);

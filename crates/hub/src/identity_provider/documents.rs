@@ -1,23 +1,29 @@
 //! What providers publish: the discovery document and the keys, in memory for ten minutes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
 use domain::Timestamp;
 use domain::identity_provider::SignInFailure;
 use futures::future::BoxFuture;
-use identity::{KeySet, ProviderMetadata, TokenError, discovery_url, parse_json};
+use identity::{KeySet, ProviderMetadata, TokenError, discovery_url, hash_to_text, parse_json, read_key_id};
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 
 use crate::Hub;
 
 /// How long documents are used, in milliseconds.
 const DOCUMENT_MILLIS: i64 = 10 * 60_000;
-/// Pause between two reads of the keys because of a key that is not known, in milliseconds: anyone can send tokens.
-const KEY_PAUSE_MILLIS: i64 = 60_000;
+/// Pause between two reads of the keys because of a key that is not known, in milliseconds: for tokens that the provider returned, and for those
+/// that anyone can send.
+const KEY_PAUSE_MILLIS: i64 = 10_000;
+/// How long the keys are not read again for an id that anyone has named and the provider did not have, in milliseconds, and most such ids.
+const MISSING_KEY_MILLIS: i64 = 60_000;
+const MAX_MISSING_KEYS: usize = 256;
+/// Most renewals of sign-ins with one provider at the same time.
+const MAX_RENEWALS: usize = 64;
 /// Pause after a read that failed, in milliseconds.
 const FAILURE_PAUSE_MILLIS: i64 = 5_000;
 
@@ -58,24 +64,98 @@ pub(super) struct ProviderDocuments {
     keys_read_at: Timestamp,
 }
 
-/// The documents of one issuer, and when they may be read again after a failure.
+/// Who sent a token whose signature is verified. Without `Debug`: it must not appear in a log.
+#[derive(Clone, Copy)]
+pub(super) enum TokenSource<'a> {
+    /// The provider, in a response to this server.
+    Provider,
+    /// Anyone, in a request: this token.
+    Anyone(&'a str),
+}
+
+/// When the keys of a provider may be read again because of one that is not known. What anyone can send takes no read from the tokens that
+/// the provider returned.
+#[derive(Default)]
+struct KeyReads {
+    next_for_provider: Timestamp,
+    next_for_anyone: Timestamp,
+    /// Hashes of the ids that anyone has named and the provider did not have, with the time, oldest first.
+    missing: VecDeque<(String, Timestamp)>,
+}
+
+impl KeyReads {
+    /// Whether the keys are read because of a token of the provider, or of one that anyone sent, which names this key.
+    fn admit(&mut self, key: Option<&str>, now: Timestamp) -> bool {
+        let is_missing = |(known, at): &(String, Timestamp)| {
+            Some(known.as_str()) == key && now.millis_since(*at) < MISSING_KEY_MILLIS
+        };
+        if self.missing.iter().any(is_missing) {
+            return false;
+        }
+        let next = if key.is_none() { &mut self.next_for_provider } else { &mut self.next_for_anyone };
+        // No longer than the pause, also after the clock was set back.
+        if (1..=KEY_PAUSE_MILLIS).contains(&next.millis_since(now)) {
+            return false;
+        }
+        *next = now.plus_millis(KEY_PAUSE_MILLIS);
+        true
+    }
+
+    fn record_missing(&mut self, key: String, now: Timestamp) {
+        self.missing.retain(|(known, _)| *known != key);
+        if self.missing.len() >= MAX_MISSING_KEYS {
+            self.missing.pop_front();
+        }
+        self.missing.push_back((key, now));
+    }
+}
+
+/// What was read of one issuer, and when it may be read again.
+#[derive(Default)]
+struct ProviderState {
+    documents: Option<Arc<ProviderDocuments>>,
+    /// After a read that failed.
+    retry_at: Timestamp,
+    key_reads: KeyReads,
+}
+
+/// One issuer.
 #[derive(Default)]
 struct ProviderSlot {
-    documents: Option<Arc<ProviderDocuments>>,
-    retry_at: Timestamp,
+    /// Locked while the documents or the keys are read. What was read before is used meanwhile.
+    reading: Arc<tokio::sync::Mutex<()>>,
+    state: Mutex<ProviderState>,
+}
+
+impl ProviderSlot {
+    fn fresh_documents(&self, now: Timestamp) -> Option<Arc<ProviderDocuments>> {
+        let documents = self.state.lock().documents.clone();
+        documents.filter(|documents| now.millis_since(documents.read_at) < DOCUMENT_MILLIS)
+    }
 }
 
 /// How this server reads providers, and what it has read.
 #[derive(Default)]
 pub(crate) struct ProviderDirectory {
     fetcher: OnceLock<Box<dyn IdentityFetcher>>,
-    /// By issuer; a slot is locked while its documents are read.
-    slots: Mutex<HashMap<String, Arc<tokio::sync::Mutex<ProviderSlot>>>>,
+    /// By issuer.
+    slots: Mutex<HashMap<String, Arc<ProviderSlot>>>,
+    /// Places for renewals, by the name of the provider.
+    renewals: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
 impl ProviderDirectory {
-    fn slot(&self, issuer: &str) -> Arc<tokio::sync::Mutex<ProviderSlot>> {
+    fn slot(&self, issuer: &str) -> Arc<ProviderSlot> {
         self.slots.lock().entry(issuer.to_owned()).or_default().clone()
+    }
+
+    /// A place for the renewal of a sign-in with the provider of this name, if one is free: a provider that responds slowly has no more
+    /// requests than that.
+    pub(super) fn try_reserve_renewal(&self, provider: &str) -> Option<OwnedSemaphorePermit> {
+        let mut renewals = self.renewals.lock();
+        let new = || Arc::new(Semaphore::new(MAX_RENEWALS));
+        let places = renewals.entry(provider.to_owned()).or_insert_with(new).clone();
+        places.try_acquire_owned().ok()
     }
 }
 
@@ -113,24 +193,30 @@ impl Hub {
 
     /// The documents of a provider.
     pub(super) async fn load_documents(&self, issuer: &str) -> Result<Arc<ProviderDocuments>, SignInFailure> {
-        let slot = self.provider_directory().slot(issuer).lock_owned().await;
-        if let Some(documents) = &slot.documents
-            && self.clock().now().millis_since(documents.read_at) < DOCUMENT_MILLIS
-        {
-            return Ok(documents.clone());
+        let slot = self.provider_directory().slot(issuer);
+        if let Some(documents) = slot.fresh_documents(self.clock().now()) {
+            return Ok(documents);
         }
-        if slot.retry_at > self.clock().now() {
+        let reading = slot.reading.clone().lock_owned().await;
+        let now = self.clock().now();
+        // Another request may have read them meanwhile.
+        if let Some(documents) = slot.fresh_documents(now) {
+            return Ok(documents);
+        }
+        let retry_at = slot.state.lock().retry_at;
+        if retry_at > now {
             return Err(SignInFailure::ProviderUnavailable);
         }
         let (hub, issuer) = (self.clone(), issuer.to_owned());
-        await_reading(tokio::spawn(async move { hub.read_documents(&issuer, slot).await })).await
+        await_reading(tokio::spawn(async move { hub.read_documents(&issuer, &slot, reading).await })).await
     }
 
     /// Reads the documents of a provider, in a task of its own: anyone can start a sign-in and cut it off.
     async fn read_documents(
         &self,
         issuer: &str,
-        mut slot: OwnedMutexGuard<ProviderSlot>,
+        slot: &ProviderSlot,
+        reading: OwnedMutexGuard<()>,
     ) -> Result<Arc<ProviderDocuments>, SignInFailure> {
         let read = async {
             let document = self.read_document(&discovery_url(issuer)).await?;
@@ -142,31 +228,53 @@ impl Hub {
             Ok::<_, SignInFailure>((metadata, keys))
         };
         let started_at = self.clock().now();
-        match read.await {
-            Ok((metadata, keys)) => {
-                let (read_at, keys_read_at) = (started_at, started_at);
-                let documents = Arc::new(ProviderDocuments { metadata, keys, read_at, keys_read_at });
-                slot.documents = Some(documents.clone());
-                Ok(documents)
-            }
-            Err(failure) => {
-                // From its end: a read may take longer than the pause, and others wait for it.
-                slot.retry_at = self.clock().now().plus_millis(FAILURE_PAUSE_MILLIS);
-                Err(failure)
-            }
+        let read = read.await.map(|(metadata, keys)| {
+            let (read_at, keys_read_at) = (started_at, started_at);
+            Arc::new(ProviderDocuments { metadata, keys, read_at, keys_read_at })
+        });
+        let mut state = slot.state.lock();
+        match &read {
+            Ok(documents) => state.documents = Some(documents.clone()),
+            // From its end: a read may take longer than the pause, and others wait for it.
+            Err(_) => state.retry_at = self.clock().now().plus_millis(FAILURE_PAUSE_MILLIS),
         }
+        drop(state);
+        drop(reading);
+        read
     }
 
-    /// Verifies something with the keys of a provider; with a key that is not known, once more with keys that are read again, at most once a minute.
+    /// Verifies something with the keys of a provider; with a key that is not known, once more with keys that are read again, unless that
+    /// was done lately.
+    ///
+    /// # Errors
+    /// The token is not accepted; or the keys can't be read, or are not read again for what anyone can send, so that it is not known.
     pub(super) async fn verify_with_keys<T>(
         &self,
         issuer: &str,
         documents: &ProviderDocuments,
+        source: TokenSource<'_>,
         verify: impl Fn(&KeySet) -> Result<T, TokenError>,
     ) -> Result<T, SignInFailure> {
         let mut verified = verify(&documents.keys);
         if matches!(verified, Err(TokenError::UnknownKey)) {
-            verified = verify(&self.reload_keys(issuer).await?.keys);
+            // Another request may have read them since.
+            verified = verify(&self.load_documents(issuer).await?.keys);
+        }
+        if matches!(verified, Err(TokenError::UnknownKey)) {
+            let key = match source {
+                TokenSource::Provider => None,
+                TokenSource::Anyone(token) => Some(hash_to_text(&read_key_id(token).unwrap_or_default())),
+            };
+            let (documents, is_current) = self.reload_keys(issuer, key.as_deref()).await?;
+            verified = verify(&documents.keys);
+            if let (Err(TokenError::UnknownKey), Some(key)) = (&verified, key) {
+                // It may be one that the provider has published since: the token is to be sent again.
+                if !is_current {
+                    return Err(SignInFailure::ProviderUnavailable);
+                }
+                let slot = self.provider_directory().slot(issuer);
+                slot.state.lock().key_reads.record_missing(key, self.clock().now());
+            }
         }
         verified.map_err(|error| {
             tracing::warn!(issuer, %error, "a token of an identity provider is not accepted");
@@ -174,40 +282,47 @@ impl Hub {
         })
     }
 
-    async fn reload_keys(&self, issuer: &str) -> Result<Arc<ProviderDocuments>, SignInFailure> {
-        let documents = self.load_documents(issuer).await?;
+    /// The documents with keys that are read now, because of a token that the provider returned, or of one that anyone sent, which names
+    /// this key; and whether they were: otherwise it is too early for that, and they are those that were read last.
+    async fn reload_keys(
+        &self,
+        issuer: &str,
+        key: Option<&str>,
+    ) -> Result<(Arc<ProviderDocuments>, bool), SignInFailure> {
+        let requested_at = self.clock().now();
+        let slot = self.provider_directory().slot(issuer);
+        let reading = slot.reading.clone().lock_owned().await;
         let now = self.clock().now();
-        if now.millis_since(documents.keys_read_at) < KEY_PAUSE_MILLIS {
-            return Ok(documents);
+        let Some(documents) = slot.fresh_documents(now) else {
+            drop(reading);
+            return Ok((self.load_documents(issuer).await?, true));
+        };
+        // Another request has read them meanwhile.
+        if documents.keys_read_at > requested_at {
+            return Ok((documents, true));
         }
-        let slot = self.provider_directory().slot(issuer).lock_owned().await;
-        // Another request may have read them meanwhile.
-        if let Some(newer) = &slot.documents
-            && now.millis_since(newer.keys_read_at) < KEY_PAUSE_MILLIS
-        {
-            return Ok(newer.clone());
+        let is_admitted = slot.state.lock().key_reads.admit(key, now);
+        if !is_admitted {
+            return Ok((documents, false));
         }
         let hub = self.clone();
-        await_reading(tokio::spawn(async move { hub.read_keys_again(&documents, slot).await })).await
+        let read = async move { hub.read_keys_again(&documents, &slot, reading).await };
+        Ok((await_reading(tokio::spawn(read)).await?, true))
     }
 
     /// Reads the keys of a provider again, in a task of its own: anyone can send a token and cut the request off.
     async fn read_keys_again(
         &self,
         documents: &ProviderDocuments,
-        mut slot: OwnedMutexGuard<ProviderSlot>,
+        slot: &ProviderSlot,
+        reading: OwnedMutexGuard<()>,
     ) -> Result<Arc<ProviderDocuments>, SignInFailure> {
-        let with_keys = |keys: KeySet| ProviderDocuments {
-            metadata: documents.metadata.clone(),
-            keys,
-            read_at: documents.read_at,
-            keys_read_at: self.clock().now(),
-        };
-        // Also after a read that fails, the next one is a minute later.
-        slot.documents = Some(Arc::new(with_keys(documents.keys.clone())));
+        let keys_read_at = self.clock().now();
         let keys = self.read_keys(&documents.metadata).await?;
-        let documents = Arc::new(with_keys(keys));
-        slot.documents = Some(documents.clone());
+        let (metadata, read_at) = (documents.metadata.clone(), documents.read_at);
+        let documents = Arc::new(ProviderDocuments { metadata, keys, read_at, keys_read_at });
+        slot.state.lock().documents = Some(documents.clone());
+        drop(reading);
         Ok(documents)
     }
 
@@ -257,7 +372,6 @@ mod tests {
     use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
     use futures::FutureExt as _;
-    use tokio::sync::Semaphore;
 
     use super::*;
     use crate::{Clock, HubConfig};

@@ -6,6 +6,7 @@ use domain::identity_provider::SignInFailure;
 use identity::{LEEWAY_SECONDS, LogoutClaims, MAX_LOGOUT_AGE_SECONDS, hash_to_text, verify_logout_token};
 use store::identity_session;
 
+use super::documents::TokenSource;
 use crate::{Actor, Error, Hub};
 
 /// How long the id of a logout token is remembered, in milliseconds: longer than the token is accepted.
@@ -43,7 +44,8 @@ impl Hub {
         let documents = documents.map_err(|_| LogoutFailure::Unavailable)?;
         let audience = self.token_audience(&provider);
         let verify = |keys: &identity::KeySet| verify_logout_token(token, keys, audience);
-        let verified = Box::pin(self.verify_with_keys(&provider.issuer, &documents, verify)).await;
+        let source = TokenSource::Anyone(token);
+        let verified = Box::pin(self.verify_with_keys(&provider.issuer, &documents, source, verify)).await;
         let claims = verified.map_err(|failure| match failure {
             SignInFailure::InvalidToken => LogoutFailure::InvalidToken,
             _ => LogoutFailure::Unavailable,

@@ -1,22 +1,27 @@
 //! Renewal of sign-ins: while a session is used, its provider is asked again for the groups of the user.
+//!
+//! A renewal is a task of its own beside the request that finds it due, one at a time for each sign-in. Requests wait for it only for a moment
+//! while the last answer of the provider counts, and then go on with that. When it does not count any more, they wait longer and are refused.
 
 use std::time::Duration;
 
-use domain::UserId;
 use domain::audit::{AuditOutcome, AuditRecord};
 use domain::authorization::UserAction;
 use domain::event::{EventKind, NewEvent, describe_object};
 use domain::identity_provider::{IdentityReading, SignInFailure};
 use domain::role::Role;
+use domain::{Timestamp, UserId};
 use identity::{IdTokenExpectation, verify_id_token};
 use serde_json::json;
 use store::identity_provider::IdentityProviderRow;
 use store::identity_session::IdentitySessionRow;
 use store::user_identity::UserIdentityRow;
 use store::{identity_session, role_binding, user_identity};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::RECHECK_MILLIS;
-use super::documents::ProviderDocuments;
+use super::documents::{ProviderDocuments, TokenSource};
 use super::reading::{EvaluatedIdentity, IdentitySource};
 use super::sign_in::describe_role;
 use super::token_request::{ReturnedTokens, TokenRequestFailure};
@@ -27,11 +32,14 @@ use crate::{Actor, Error, Hub};
 const RETRY_MILLIS: i64 = 10_000;
 /// A sign-in that its provider has not confirmed for longer than this ends, in milliseconds, unless it is confirmed when it is used next.
 const GRACE_MILLIS: i64 = 5 * 60_000;
-/// How long one request may take to renew, in milliseconds; then another one may.
+/// How long a renewal may take, in milliseconds; then another one may start.
 const CLAIM_MILLIS: i64 = 30_000;
-/// Another request waits for a renewal this long, and looks this often.
+/// How long requests wait for a renewal from its start while the last answer of the provider counts.
+const GRACE_WAIT: Duration = Duration::from_secs(2);
+/// How long a request waits if the last answer does not count any more; then it is refused.
+const MAX_WAIT: Duration = Duration::from_secs(3);
+/// How often a request looks whether the renewal that another one has started has ended.
 const WAIT_STEP: Duration = Duration::from_millis(100);
-const MAX_WAITS: u32 = 350;
 
 /// What a renewal has found.
 enum Renewal {
@@ -46,12 +54,14 @@ enum Renewal {
 }
 
 impl Hub {
-    /// Whether a sign-in with a provider has not ended, after its provider was asked again if that is due.
+    /// Whether a sign-in with a provider has not ended. If the provider is to be asked again, that starts here and goes on without the request,
+    /// which waits for it a moment.
     ///
     /// # Errors
-    /// The database does not respond, or another request renews it for too long.
+    /// The database does not respond, or the last answer of the provider does not count any more and it does not answer in time.
     pub(crate) async fn check_identity_session(&self, id: &str, user: UserId) -> Result<bool, Error> {
-        for _ in 0..MAX_WAITS {
+        let mut deadline = None;
+        loop {
             let now = self.clock().now();
             let mut tx = self.read().await?;
             let found = identity_session::get(&mut tx, id).await?;
@@ -67,16 +77,47 @@ impl Hub {
                     self.end_sign_in(&session).await.map(|()| false)
                 };
             }
-            match self.claim_renewal(&session).await {
-                Ok(true) => return Box::pin(self.renew(session)).await,
-                Ok(false) => tokio::time::sleep(WAIT_STEP).await,
+            let until = *deadline.get_or_insert_with(|| Instant::now() + find_wait(&session, now));
+            let rest = until.saturating_duration_since(Instant::now());
+            match self.start_renewal(session, now).await {
+                Ok(Some(renewal)) => {
+                    if let Ok(renewed) = tokio::time::timeout(rest, renewal).await {
+                        return renewed.map_err(|error| Error::Internal(Box::new(error)))?;
+                    }
+                }
+                Ok(None) => tokio::time::sleep(WAIT_STEP.min(rest)).await,
                 // Reads continue while the database accepts no writes, as long as the last answer counts.
                 Err(error) if error.is_outage() && is_within_grace => return Ok(true),
                 Err(error) => return Err(error),
             }
+            if until <= Instant::now() {
+                return if is_within_grace { Ok(true) } else { Err(unconfirmed()) };
+            }
         }
-        let message = "The roles of your session are being read from the identity provider.".to_owned();
-        Err(Error::ServerBusy { message, retry_after_seconds: 5 })
+    }
+
+    /// Starts the renewal of a sign-in; `None` if one runs, or if as many of its provider do as may.
+    async fn start_renewal(
+        &self,
+        session: IdentitySessionRow,
+        now: Timestamp,
+    ) -> Result<Option<JoinHandle<Result<bool, Error>>>, Error> {
+        if session.claimed_until > now {
+            return Ok(None);
+        }
+        let Some(place) = self.provider_directory().try_reserve_renewal(&session.provider) else {
+            return Ok(None);
+        };
+        if !self.claim_renewal(&session).await? {
+            return Ok(None);
+        }
+        let hub = self.clone();
+        Ok(Some(tokio::spawn(async move {
+            let renewed = Box::pin(hub.renew(session)).await;
+            drop(place);
+            // The request may not wait for it any more.
+            renewed.inspect_err(|error| tracing::warn!(%error, "a sign-in was not renewed"))
+        })))
     }
 
     /// Ends a sign-in, such as by a sign-out.
@@ -165,7 +206,7 @@ impl Hub {
                 };
                 let audience = self.token_audience(provider);
                 let verify = |keys: &identity::KeySet| verify_id_token(token, keys, audience, expected);
-                self.verify_with_keys(&provider.issuer, documents, verify).await?
+                self.verify_with_keys(&provider.issuer, documents, TokenSource::Provider, verify).await?
             }
         };
         let source = IdentitySource {
@@ -311,6 +352,25 @@ impl Hub {
         self.live().notify_credentials();
         Ok(())
     }
+}
+
+fn unconfirmed() -> Error {
+    let message = "The identity provider has not confirmed your role in time.".to_owned();
+    Error::ServerBusy { message, retry_after_seconds: 5 }
+}
+
+/// How long a request waits for the renewal of this sign-in: not at all if the last one has failed, or has run for long already, and the last
+/// answer of the provider counts.
+fn find_wait(session: &IdentitySessionRow, now: Timestamp) -> Duration {
+    if now.millis_since(session.checked_at) > GRACE_MILLIS {
+        return MAX_WAIT;
+    }
+    if session.retry_at.millis_since(session.checked_at) > RECHECK_MILLIS {
+        return Duration::ZERO;
+    }
+    let claimed_for = session.claimed_until.millis_since(now);
+    let runs_for = if claimed_for > 0 { CLAIM_MILLIS.saturating_sub(claimed_for) } else { 0 };
+    GRACE_WAIT.saturating_sub(Duration::from_millis(u64::try_from(runs_for).unwrap_or_default()))
 }
 
 fn describe_withdrawal(user: &str, provider: &str) -> String {

@@ -14,11 +14,11 @@ use store::{identity_session, role_binding, user_identity};
 
 use super::RECHECK_MILLIS;
 use super::authorization::{AuthorizationResponse, PendingSignIn, SIGN_IN_MILLIS, match_response};
-use super::documents::ProviderDocuments;
+use super::documents::{ProviderDocuments, TokenSource};
 use super::reading::{EvaluatedIdentity, IdentitySource};
 use super::token_request::{ReturnedTokens, TokenRequestFailure};
 use crate::hub::CommitEffects;
-use crate::sign_in::{NewSession, SignInClient};
+use crate::sign_in::{MAX_SESSIONS, NewSession, SignInClient};
 use crate::{Actor, Error, Hub, audit};
 
 /// When a sign-in ends, whatever the provider says, in milliseconds: as long as a session.
@@ -114,7 +114,8 @@ impl Hub {
         };
         let audience = self.token_audience(provider);
         let verify = |keys: &identity::KeySet| verify_id_token(&id_token, keys, audience, expected);
-        let claims = self.verify_with_keys(&provider.issuer, documents, verify).await?;
+        let claims =
+            self.verify_with_keys(&provider.issuer, documents, TokenSource::Provider, verify).await?;
         let subject = read_subject(&claims).ok_or(SignInFailure::InvalidToken)?.to_owned();
         // One that is no id is not stored: no logout token has it.
         let sid = read_session(&claims).unwrap_or_default().to_owned();
@@ -199,6 +200,9 @@ impl Hub {
             expires_at: now.plus_millis(SESSION_MILLIS),
         };
         identity_session::insert(&mut tx, &session).await?;
+        // What ends by that is recorded when the session of this sign-in is stored.
+        let newest = (account.id, session.id.as_str());
+        identity_session::delete_oldest(&mut tx, newest, MAX_SESSIONS - 1).await?;
         let message = format!("Signed in with the identity provider {}, as {role}.", provider.name);
         tx.record_audit(audit::sign_in_record(&account.name, client, &message), now);
         let change = describe_role(&account.name, before, role, &provider.name);

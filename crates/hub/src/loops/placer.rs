@@ -177,7 +177,7 @@ async fn release_claims(hub: &Hub, claims: Vec<PlacerClaim>) -> Result<(), Error
     }
     let claims: Vec<(WorkloadId, i64)> = claims.iter().map(|claim| (claim.workload, claim.epoch)).collect();
     let mut tx = hub.write().await?;
-    store::queue::PLACER.release_claims(&mut tx, &claims).await?;
+    store::queue::PLACER.release_claims(&mut tx, &claims, hub.clock().now()).await?;
     Ok(tx.commit().await.map(drop)?)
 }
 

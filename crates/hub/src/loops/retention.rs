@@ -1,5 +1,6 @@
 //! Retention: deletes expired rows, each table by itself and in batches, so that neither a large table nor an error in one
-//! of them keeps the others from being cleaned, and no transaction is long.
+//! of them keeps the others from being cleaned, and no transaction is long. After an update, values that earlier versions have stored are
+//! redacted (`crate::redaction`).
 
 use std::time::Duration;
 
@@ -141,6 +142,10 @@ impl Hub {
 pub(super) async fn run(hub: Hub, cancel: CancellationToken) {
     loop {
         hub.delete_expired_rows(&cancel).await;
+        if let Err(error) = Box::pin(hub.redact_stored_values(&cancel)).await {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "stored values were not redacted; the next pass tries again");
+        }
         if !sleep_unless_cancelled(jitter(RUN_EVERY), &cancel).await {
             return;
         }

@@ -91,5 +91,6 @@ async fn update_reach(hub: &Hub, id: ClusterId, age: &HeartbeatAge) -> Result<()
     let detail = EventDetail::Connectivity { from, to: reach, last_seen };
     let event = NewEvent::from_detail(detail, "flotilla", EventSubject::cluster(id, &cluster.name), now);
     // A cluster that does not report is no success for the rollout that admitted it (P29).
-    hub.commit(tx, CommitEffects { all_rollouts_dirty: true, ..CommitEffects::with_event(event) }).await
+    hub.commit(tx, CommitEffects { changed_connectivity: [id].into(), ..CommitEffects::with_event(event) })
+        .await
 }

@@ -7,6 +7,7 @@ use domain::event::{DriftDetail, EventDetail, EventSubject, NewEvent};
 use domain::release::{Release, ReleaseGoal, ReleaseState, StageName, StageState, SyncStatus};
 use domain::report::limits::MAX_RELEASES;
 use domain::report::{DriftReport, ReleaseReport, ReportAck, ReportBatch};
+use domain::report_redaction::redact_batch;
 use domain::secret_content::hide_drifted_fields;
 use domain::{ClusterId, Finding, ReleaseId, Timestamp};
 use store::Tx;
@@ -15,6 +16,7 @@ use store::cluster::ReportPosition;
 use crate::blocking::run_blocking;
 use crate::failpoint::failpoint;
 use crate::hub::CommitEffects;
+use crate::mark_pace::MarkCause;
 use crate::{Error, Hub};
 
 /// Reports in one transaction: other writes wait no longer than these take.
@@ -35,6 +37,8 @@ impl Hub {
         check_size(&batch)?;
         let mut batch = run_blocking(move || {
             let mut batch = batch;
+            // Before texts are cut, so that no part of a value stays.
+            redact_batch(&mut batch);
             batch.truncate();
             batch
         })
@@ -157,7 +161,8 @@ impl Hub {
         }
         if !cluster.facts.has_same_render_inputs(facts) || cluster.confirmed_facts != reported.confirmed_facts
         {
-            store::queue::PLACER.mark_all(tx, now).await?;
+            let due = self.mark_pace().next_due(id, MarkCause::Facts, now);
+            store::queue::PLACER.mark_all(tx, due).await?;
             effects.wake_placer = true;
         }
         Ok(())
@@ -182,7 +187,7 @@ impl Hub {
             return Ok(());
         };
         let (before, was_available) = (release.state(), release.is_available());
-        let message = release.message();
+        let obstacle = find_obstacle(&release);
         let was_drifted = release.sync() == SyncStatus::Drifted;
         if let Err(why) = release.apply_report(report, self.clock().now()) {
             tracing::debug!(%cluster, release = %report.release, ?why, "rejected a report");
@@ -198,12 +203,9 @@ impl Hub {
         if has_changed && store::rollout::has_active(tx, release.workload()).await? {
             effects.dirty_rollouts.insert(release.workload());
         }
-        if release.state() != before
-            || release.is_available() != was_available
-            || release.message() != message
-        {
-            // They wait for it, or show what it waits for itself.
-            self.mark_dependents(tx, release.workload()).await?;
+        if find_obstacle(&release) != obstacle {
+            // They wait for it, or show why.
+            self.mark_dependents_on(tx, (release.workload(), cluster), effects).await?;
         }
         if release.state().is_gone() {
             // Removes it from the desired state; the placer deletes a workload in deletion once nothing of it is left.
@@ -214,10 +216,16 @@ impl Hub {
         if !was_available && release.is_available() {
             // Placed again if removals wait until more clusters run it, or if a pass that is running now may decide so without
             // having read this report (P28).
-            store::queue::PLACER.mark_waiting(tx, release.workload(), self.clock().now()).await?;
+            let due = self.mark_pace().next_due(cluster, MarkCause::Availability, self.clock().now());
+            store::queue::PLACER.mark_waiting(tx, release.workload(), due).await?;
         }
         Ok(())
     }
+}
+
+/// Why workloads that depend on this one wait on its cluster, whatever revision is published: that does not change by a report.
+fn find_obstacle(release: &Release) -> Option<String> {
+    release.dependency_obstacle(release.revision().unwrap_or_default())
 }
 
 /// The pending facts that are not of routine operation.

@@ -1,5 +1,6 @@
 //! Sessions: their data, and the list of a user's own. The store hashes the session id.
 
+use domain::audit::{AuditOutcome, AuditRecord};
 use domain::authorization::{UserAction, authorize};
 use domain::event::describe_object;
 use domain::role::Role;
@@ -11,8 +12,11 @@ use store::{Tx, role_binding};
 use crate::hub::CommitEffects;
 use crate::{Actor, ActorKind, Credential, Error, Hub};
 
+/// Most sessions of a user, and most sign-ins with identity providers: a further one ends the oldest.
+pub(crate) const MAX_SESSIONS: i64 = 50;
+
 impl Hub {
-    /// Stores a new session, for the server's session store.
+    /// Stores a new session, for the server's session store. Beyond the most sessions of a user the oldest ends.
     pub async fn create_session(
         &self,
         id: &str,
@@ -20,9 +24,25 @@ impl Hub {
         expires_at: Timestamp,
         details: &SessionDetails,
     ) -> Result<(), Error> {
+        let now = self.clock().now();
         let mut tx = self.write().await?;
+        let account = match details.user {
+            Some(user) => store::user::lock(&mut tx, user).await?,
+            None => None,
+        };
         store::session::insert(&mut tx, id, data, expires_at, details).await?;
+        let mut ended = 0;
+        if let Some(account) = account {
+            let newest = (account.id, id);
+            ended = store::session::delete_oldest(&mut tx, newest, MAX_SESSIONS - 1, now).await?;
+            if ended > 0 {
+                tx.record_audit(describe_ended_sessions(&account.name, ended), now);
+            }
+        }
         tx.commit().await?;
+        if ended > 0 {
+            self.live().notify_credentials();
+        }
         Ok(())
     }
 
@@ -221,6 +241,16 @@ impl Hub {
         self.commit(tx, CommitEffects::default().with_empty_response(actor, 204)).await?;
         self.live().notify_credentials();
         Ok(revoked)
+    }
+}
+
+fn describe_ended_sessions(user: &str, ended: u64) -> AuditRecord {
+    AuditRecord {
+        subject: describe_object("user", user),
+        message: format!(
+            "A sign-in ended the oldest sessions of {user}: {ended}. A user has {MAX_SESSIONS} at most."
+        ),
+        ..Actor::system().audit_record("sign-out", AuditOutcome::Succeeded)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Workloads that depend on others (`dependsOn`).
 
+use domain::cluster::ClusterFacts;
 use domain::dependency::WorkloadDependency;
 use domain::health::{Health, HealthStatus};
 use domain::placement::Placement;
 use domain::release::{ReleaseState, StageName};
-use domain::report::{DesiredPhase, DesiredRelease, ReleaseReport};
+use domain::report::{DesiredPhase, DesiredRelease, DesiredState, ReleaseReport};
 use domain::request::RemovalOptions;
 use domain::workload::Intent;
 use hub::{Error, PublishOptions, WorkloadEdit};
@@ -183,8 +184,9 @@ async fn g313_a_workload_that_others_depend_on_leaves_their_clusters_only_after_
     for agent in [&mut east, &mut west] {
         let db = wait_for_revision(agent, "db", 1).await;
         agent.report_applied(&db).await;
-        wait_for_revision(agent, "web", 1).await;
-        wait_for_revision(agent, "api", 1).await;
+        // Both may come with one desired state.
+        let has = |state: &DesiredState, name: &str| state.releases.iter().any(|one| one.workload == name);
+        agent.wait_for_desired_state(|state| has(state, "web") && has(state, "api")).await;
     }
     test.edit_draft("db", |spec| spec.placement = by_label("region=eu")).await;
     let shrink = async |force: &[&str]| {
@@ -234,5 +236,93 @@ async fn g312_a_check_names_the_clusters_without_the_dependency() {
             ("/dependsOn/1/workload", &[] as &[String], false)
         ]
     );
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn g313_of_dependents_only_the_releases_on_the_lost_clusters_are_read() {
+    let mut test = TestHub::open().await;
+    let mut agents = Vec::new();
+    for (name, region) in [("east", "eu"), ("north", "eu"), ("west", "us")] {
+        agents.push(test.register_cluster(name, &[("region", region)]).await);
+    }
+    create_dependent(&test, "db", everywhere(), &[]).await;
+    create_dependent(&test, "web", everywhere(), &["db"]).await;
+    create_dependent(&test, "api", by_label("region=eu"), &["db"]).await;
+    for name in ["db", "web", "api"] {
+        test.publish(name).await;
+    }
+    for agent in &mut agents {
+        let db = wait_for_revision(agent, "db", 1).await;
+        agent.report_applied(&db).await;
+        wait_for_revision(agent, "web", 1).await;
+    }
+    test.stop_loops().await;
+    // A release of a dependent that can't be read is no reason to refuse a change of other clusters.
+    let breaking = "UPDATE release SET goal = 'x' WHERE cluster_name = 'north' AND workload_name <> 'db'";
+    test.execute_sql(breaking).await;
+    test.edit_draft("db", |spec| spec.placement = by_label("region=eu")).await;
+    let options = PublishOptions { confirmed_removals: Some(1), ..PublishOptions::default() };
+    let refused = test.hub.publish_workload(&test.actor, "db", "", options).await;
+    let Err(Error::PlanRejected { findings, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!((findings[0].code.as_str(), &*findings[0].clusters), ("G313", &["west".to_owned()][..]));
+    assert!(findings[0].message.starts_with("web depends on db on these clusters."), "{:?}", findings[0]);
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_whose_reports_change_all_the_time_lets_others_be_placed_only_now_and_then() {
+    const SETTLE: &str = "UPDATE placer_queue SET due_at = NULL, claimed = 0";
+    let mut test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[("region", "eu")]).await;
+    let mut west = test.register_cluster("west", &[("region", "us")]).await;
+    create_dependent(&test, "db", everywhere(), &[]).await;
+    create_dependent(&test, "web", everywhere(), &["db"]).await;
+    create_dependent(&test, "local", by_label("region=us"), &["db"]).await;
+    for name in ["db", "web", "local"] {
+        test.publish(name).await;
+    }
+    let db = wait_for_revision(&mut east, "db", 1).await;
+    east.report_applied(&db).await;
+    wait_for_revision(&mut east, "web", 1).await;
+    let on_west = wait_for_revision(&mut west, "db", 1).await;
+    west.report_applied(&on_west).await;
+    wait_for_revision(&mut west, "local", 1).await;
+    test.stop_loops().await;
+    let now = test.hub.clock().now().millis();
+
+    test.execute_sql(SETTLE).await;
+    assert!(east.send_report(degraded(&db)).await.accepted);
+    assert_eq!(test.placer_due("web").await, Some(now), "at once");
+    assert_eq!(test.placer_due("local").await, None, "it is not on this cluster");
+    for _ in 0..30 {
+        east.report_applied(&db).await;
+        assert!(east.send_report(degraded(&db)).await.accepted);
+    }
+    test.execute_sql(SETTLE).await;
+    east.report_applied(&db).await;
+    let due = test.placer_due("web").await.unwrap();
+    assert!((now + 1..=now + 10_000).contains(&due), "{} ms from now", due - now);
+    test.execute_sql(SETTLE).await;
+    east.report_applied(&db).await;
+    assert_eq!(test.placer_due("web").await, None, "nothing has changed");
+    // Another cluster has marks of its own.
+    assert!(west.send_report(degraded(&on_west)).await.accepted);
+    assert_eq!((test.placer_due("web").await, test.placer_due("local").await), (Some(now), Some(now)));
+
+    let facts = |version: u32| ClusterFacts {
+        kubernetes_version: format!("v1.36.{version}"),
+        ..ClusterFacts::default()
+    };
+    test.execute_sql(SETTLE).await;
+    east.send_facts(facts(1)).await;
+    assert_eq!(test.placer_due("local").await, Some(now), "what is rendered may be another bundle");
+    for version in 2..30 {
+        east.send_facts(facts(version)).await;
+    }
+    test.execute_sql(SETTLE).await;
+    east.send_facts(facts(30)).await;
+    let due = test.placer_due("local").await.unwrap();
+    assert!((now + 1..=now + 60_000).contains(&due), "{} ms from now", due - now);
     test.close().await;
 }

@@ -8,7 +8,7 @@ use domain::release::Release;
 use domain::request::ClusterPatch;
 use domain::workload::{NewWorkload, Source, WorkloadSpec};
 use domain::{Digest, OverrideId};
-use hub::RevisionComparison;
+use hub::{PublishOptions, RevisionComparison};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -90,7 +90,8 @@ async fn wait_for_notice(test: &TestHub, cluster: &str, notice: &str) {
     .await;
 }
 
-fn changed(what: &str) -> String {
+/// The notice of a release that would be rendered differently because of this.
+pub fn changed(what: &str) -> String {
     format!(
         "It would render differently since the cluster's facts changed ({what}). It stays as it was published until the next publish."
     )
@@ -178,6 +179,8 @@ async fn after_any_two_changes_of_the_facts_a_revision_is_as_it_was_published() 
     let content = data(&test, &east, "east").await;
     for first in REPORTED {
         for second in REPORTED {
+            // So many changes at once would wait for their turn.
+            test.advance_clock(20);
             for reported in [first, second] {
                 report_and_compare(&test, &mut east, reported).await;
                 let now = release(&test, "east").await;
@@ -226,6 +229,34 @@ async fn a_new_kind_on_a_cluster_changes_nothing_until_the_next_publish_which_re
     assert_eq!((&after["version"], &after["widgets"]), (&json!("v1.33.5"), &json!("true")));
     let published = release(&test, "east").await;
     assert_eq!((published.facts_notice(), published.facts_comparison()), ("", None));
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_plan_of_an_unchanged_draft_is_what_the_notice_announces() {
+    let test = TestHub::open().await;
+    let mut east = test.register_cluster("east", &[]).await;
+    east.send_facts(facts("v1.33.4", &[])).await;
+    publish_chart(&test, CAPABILITIES, chart_spec("")).await;
+    let bundle = wait_for_bundle(&test, "east", 1).await;
+    let plan_of_draft = async || {
+        let plan = test.hub.create_plan(&test.actor, "web", &PublishOptions::default()).await.unwrap();
+        plan.targets[0].bundle.clone().expect("a bundle is planned")
+    };
+    assert_eq!(plan_of_draft().await, bundle, "nothing changes with the same facts");
+
+    let before = data(&test, &east, "east").await;
+    east.send_facts(facts("v1.33.5", &["Widget"])).await;
+    wait_for_notice(&test, "east", &changed("Kubernetes v1.33.4 → v1.33.5, new: example.com/v1 Widget"))
+        .await;
+    let planned = plan_of_draft().await;
+    assert_ne!(planned, bundle);
+    test.publish("web").await;
+    assert_eq!(wait_for_bundle(&test, "east", 2).await, planned);
+    let mut expected = before;
+    expected["version"] = "v1.33.5".into();
+    expected["widgets"] = "true".into();
+    assert_eq!(data(&test, &east, "east").await, expected, "the password stays");
     test.close().await;
 }
 

@@ -86,11 +86,39 @@ impl TestHub {
         database.close().await.unwrap();
     }
 
+    /// The number that a statement reads.
+    pub async fn count(&self, statement: &'static str) -> i64 {
+        let mut database = self.connect_to_database().await;
+        let (count,): (i64,) = sqlx::query_as(statement).fetch_one(&mut database).await.unwrap();
+        database.close().await.unwrap();
+        count
+    }
+
+    /// When the placer handles a workload next, in milliseconds; `None` if it is not due.
+    pub async fn placer_due(&self, workload: &str) -> Option<i64> {
+        let mut database = self.connect_to_database().await;
+        let query =
+            "SELECT q.due_at FROM placer_queue q JOIN workload w ON w.id = q.workload_id WHERE w.name = $1";
+        let found: (Option<i64>,) =
+            sqlx::query_as(query).bind(workload.to_owned()).fetch_one(&mut database).await.unwrap();
+        database.close().await.unwrap();
+        found.0
+    }
+
     /// Lets the placer run now, also over a claim that it has not settled.
     pub async fn run_placer(&self) {
         self.advance_clock(31);
         let group = ClusterGroup { name: "any".into(), ..ClusterGroup::default() };
         self.hub.save_group(&self.actor, group, None).await.unwrap();
+    }
+
+    /// Whether the placer has seen every change.
+    pub async fn is_placed(&self) -> bool {
+        let mut database = self.connect_to_database().await;
+        let query = "SELECT COUNT(*) FROM placer_queue WHERE due_at IS NOT NULL";
+        let (due,): (i64,) = sqlx::query_as(query).fetch_one(&mut database).await.unwrap();
+        database.close().await.unwrap();
+        due == 0
     }
 
     /// Marks every rollout as due and waits until the loop has claimed and settled each of them once more.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{KindVersion, ResourceKind, ScalePaths};
-use crate::object::{array_at, bool_at, str_at, value_at};
+use super::{KindVersion, ResourceKind, ScalePaths, UnchangedField};
+use crate::object::{array_at, bool_at, map_at, str_at, value_at};
 use crate::schema;
 
 fn string_list(value: &Value, path: &str) -> Vec<String> {
@@ -53,6 +53,8 @@ fn version_from_definition(group: &str, version: &Value) -> KindVersion {
     let name = str_at(version, "name").to_owned();
     let open_api = value_at(version, "schema.openAPIV3Schema").unwrap_or(&Value::Null);
     let (schema, root) = schema::custom::build_schema(open_api);
+    let mut unchanged_fields = Vec::new();
+    find_unchanged_fields(open_api, "", &mut unchanged_fields);
     let path = |key: &str| {
         let path = str_at(version, key).trim_start_matches('.');
         (!path.is_empty()).then(|| path.to_owned())
@@ -71,6 +73,25 @@ fn version_from_definition(group: &str, version: &Value) -> KindVersion {
         has_status: value_at(version, "subresources.status").is_some(),
         scale_paths: scale,
         printer_columns: array_at(version, "additionalPrinterColumns").to_vec(),
+        unchanged_fields,
+    }
+}
+
+/// The fields below `path` with the rule `self == oldSelf`, outside of lists and maps.
+fn find_unchanged_fields(schema: &Value, path: &str, found: &mut Vec<UnchangedField>) {
+    const RULE: &str = "self == oldSelf";
+    for (name, field) in map_at(schema, "properties").into_iter().flatten() {
+        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        let rules = array_at(field, "x-kubernetes-validations").iter();
+        for rule in rules.filter(|rule| str_at(rule, "rule") == RULE) {
+            let message = match str_at(rule, "message") {
+                "" => format!("failed rule: {RULE}"),
+                message => message.to_owned(),
+            };
+            let type_name = str_at(field, "type").to_owned();
+            found.push(UnchangedField { path: path.clone(), type_name, message });
+        }
+        find_unchanged_fields(field, &path, found);
     }
 }
 

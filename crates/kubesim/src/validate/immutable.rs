@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::kinds::ResourceKind;
-use crate::object::{array_at, bool_at, remove_value, str_at, value_at};
+use crate::object::{array_at, bool_at, condition, remove_value, str_at, value_at};
 use crate::quantity::FormattedQuantity;
 use crate::status::StatusCause;
 
@@ -16,6 +16,7 @@ const CLAIM_DETAIL: &str = "spec is immutable after creation except resources.re
 
 pub(super) fn check_immutable(kind: &ResourceKind, old: &Value, new: &Value, causes: &mut Vec<StatusCause>) {
     if kind.is_custom {
+        check_unchanged_fields(kind, old, new, causes);
         return;
     }
     let mut fixed = |path: &str, detail: &str| {
@@ -57,6 +58,13 @@ pub(super) fn check_immutable(kind: &ResourceKind, old: &Value, new: &Value, cau
             forbid_other_changes(old, new, &free, CLAIM_DETAIL, causes);
             check_claim_size(old, new, causes);
         }
+        ("", "PersistentVolume") => {
+            const SOURCES: [&str; 4] = ["csi", "hostPath", "local", "nfs"];
+            if SOURCES.iter().any(|source| old["spec"].get(source) != new["spec"].get(source)) {
+                let detail = "spec.persistentvolumesource is immutable after creation";
+                causes.push(StatusCause::forbidden("spec.persistentvolumesource", detail));
+            }
+        }
         ("", "Pod") => check_pod(old, new, causes),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             fixed("roleRef", "cannot change roleRef")
@@ -77,10 +85,25 @@ pub(super) fn check_immutable(kind: &ResourceKind, old: &Value, new: &Value, cau
         ("node.k8s.io", "RuntimeClass") => fixed("handler", IMMUTABLE),
         ("networking.k8s.io", "IngressClass") => fixed("spec.controller", IMMUTABLE),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => {
-            fixed("spec.scope", IMMUTABLE);
+            if condition(old, "Established").is_some_and(|found| str_at(found, "status") == "True") {
+                fixed("spec.scope", IMMUTABLE);
+                fixed("spec.names.kind", IMMUTABLE);
+            }
             fixed("spec.group", IMMUTABLE);
+            fixed("spec.names.plural", IMMUTABLE);
         }
         _ => {}
+    }
+}
+
+/// A rule with `oldSelf` counts where both objects have the field.
+fn check_unchanged_fields(kind: &ResourceKind, old: &Value, new: &Value, causes: &mut Vec<StatusCause>) {
+    for field in &kind.storage_version().unchanged_fields {
+        let values = value_at(old, &field.path).zip(value_at(new, &field.path));
+        if values.is_some_and(|(before, after)| before != after) {
+            let shown = Value::from(field.type_name.as_str());
+            causes.push(StatusCause::invalid(&field.path, &shown, &field.message));
+        }
     }
 }
 

@@ -9,9 +9,10 @@ use super::fixtures::at;
 use crate::identity_provider::IdentityProviderRow;
 use crate::identity_session::IdentitySessionRow;
 use crate::retention::{RetainedTable, delete_batch};
+use crate::session::SessionDetails;
 use crate::user::UserRow;
 use crate::user_identity::UserIdentityRow;
-use crate::{Error, Tx, identity_provider, identity_session, role_binding, user, user_identity};
+use crate::{Error, Tx, identity_provider, identity_session, role_binding, session, user, user_identity};
 
 fn provider(name: &str) -> IdentityProviderRow {
     IdentityProviderRow {
@@ -134,6 +135,46 @@ async fn one_server_renews_a_sign_in_and_what_ended_stays_ended() {
         assert!(identity_session::delete(&mut tx, "a").await.unwrap());
         assert!(!identity_session::update(&mut tx, &renewed).await.unwrap());
         assert!(identity_session::get(&mut tx, "a").await.unwrap().is_none());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn of_the_sign_ins_and_sessions_of_a_user_the_newest_are_retained() {
+    for_each_engine(|store| async move {
+        let mut tx = store.write().await.unwrap();
+        insert_all(&mut tx).await;
+        let user = UserId::from_parts(5, 1);
+        for (id, expires_at) in [("d", 1_003), ("e", 1_001), ("f", 1_002)] {
+            let row = IdentitySessionRow { expires_at: at(expires_at), ..sign_in(id, 1, "") };
+            identity_session::insert(&mut tx, &row).await.unwrap();
+        }
+        // "e" is the sign-in of now, whatever the clock was; "d" and "f" are the newest others.
+        assert_eq!(identity_session::delete_oldest(&mut tx, (user, "e"), 2).await.unwrap(), 2);
+        assert_eq!(identity_session::delete_oldest(&mut tx, (user, "e"), 2).await.unwrap(), 0);
+        for (id, is_there) in [("a", false), ("b", false), ("c", true), ("d", true), ("e", true), ("f", true)]
+        {
+            assert_eq!(identity_session::get(&mut tx, id).await.unwrap().is_some(), is_there, "{id}");
+        }
+        for (id, user, signed_in_at, expires) in [
+            ("old", 1, 1, 100),
+            ("expired", 1, 2, 50),
+            ("new", 1, 3, 100),
+            ("now", 1, 0, 100),
+            ("other", 2, 0, 100),
+        ] {
+            let user = Some(UserId::from_parts(5, user));
+            let details =
+                SessionDetails { user, signed_in_at: at(signed_in_at), ..SessionDetails::default() };
+            session::insert(&mut tx, id, "{}", at(expires), &details).await.unwrap();
+        }
+        // One that has expired neither counts nor is ended.
+        assert_eq!(session::delete_oldest(&mut tx, (user, "now"), 1, at(60)).await.unwrap(), 1);
+        for (id, is_there) in
+            [("old", false), ("expired", true), ("new", true), ("now", true), ("other", true)]
+        {
+            assert_eq!(session::load(&mut tx, id, at(40)).await.unwrap().is_some(), is_there, "{id}");
+        }
     })
     .await;
 }

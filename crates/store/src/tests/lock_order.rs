@@ -49,7 +49,7 @@ async fn p35_claims_that_are_released_are_locked_in_the_order_of_their_workloads
         let other = store.clone();
         let released = begin_second(async move {
             let mut tx = other.write().await?;
-            PLACER.release_claims(&mut tx, &claims).await?;
+            PLACER.release_claims(&mut tx, &claims, at(20)).await?;
             tx.commit().await.map(drop)
         })
         .await;

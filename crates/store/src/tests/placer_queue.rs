@@ -6,9 +6,9 @@ use domain::WorkloadId;
 use domain::workload::Intent;
 
 use super::databases::for_each_engine;
-use super::fixtures::{at, insert_fleet, some_workload, workload_id};
+use super::fixtures::{at, cluster_id, insert_fleet, some_release, some_workload, workload_id};
 use crate::queue::{ClaimOrder, INCIDENTS, PLACER};
-use crate::{Error, Store, workload};
+use crate::{Error, Store, release, workload};
 
 async fn mark(store: &Store, ids: &[WorkloadId], millis: i64) {
     let mut tx = store.write().await.unwrap();
@@ -120,8 +120,9 @@ async fn p1_claims_of_a_server_that_died_are_due_when_it_restarts() {
         insert_fleet(&store, 0, 3).await;
         mark(&store, &[workload_id(1), workload_id(2)], 5).await;
         let claimed = claim(&store, 1, 10).await;
+        mark(&store, &[claimed[0].0], 60_000).await;
         let mut tx = store.write().await.unwrap();
-        assert_eq!(PLACER.release_all_claims(&mut tx).await.unwrap(), 1);
+        assert_eq!(PLACER.release_all_claims(&mut tx, at(10)).await.unwrap(), 1);
         tx.commit().await.unwrap();
         assert!(matches!(settle(&store, claimed[0]).await, Err(Error::ClaimLost { .. })));
         assert_eq!(claim(&store, 10, 10).await.len(), 2);
@@ -248,6 +249,35 @@ async fn p28_a_mark_during_a_claim_repeats_the_pass_and_without_a_claim_starts_n
 }
 
 #[tokio::test]
+async fn a_mark_for_a_cluster_is_for_workloads_on_it_and_for_those_that_are_placed_now() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 2, 3).await;
+        let ids = [1, 2, 3].map(workload_id);
+        let mut tx = store.write().await.unwrap();
+        release::insert(&mut tx, &some_release(11, 1, 1)).await.unwrap();
+        release::insert(&mut tx, &some_release(22, 2, 2)).await.unwrap();
+        tx.commit().await.unwrap();
+        let mark_on_first = async |millis: i64| {
+            let mut tx = store.write().await.unwrap();
+            PLACER.mark_on(&mut tx, &ids, cluster_id(1), at(millis)).await.unwrap();
+            tx.commit().await.unwrap().has_placer_marks
+        };
+        assert!(mark_on_first(10).await);
+        assert_eq!(claim_ids(&store, 9, 9).await, [], "not before its time");
+        let claims = claim(&store, 9, 10).await;
+        assert_eq!(claims.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [workload_id(1)]);
+        assert!(settle(&store, claims[0]).await.unwrap());
+        // A pass that is running may create a release there.
+        mark(&store, &ids[2..], 20).await;
+        let claims = claim(&store, 9, 20).await;
+        assert!(mark_on_first(30).await);
+        assert!(!settle(&store, claims[0]).await.unwrap(), "it stays due");
+        assert_eq!(claim_ids(&store, 9, 40).await, [1, 3].map(workload_id));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn p20_what_users_requested_is_claimed_before_a_change_of_the_fleet_and_in_their_order() {
     for_each_engine(|store| async move {
         insert_fleet(&store, 0, 6).await;
@@ -287,14 +317,16 @@ async fn a_released_claim_is_due_as_before_and_a_lost_one_is_left() {
         mark_all(&store, 10).await;
         mark_requested(&store, workload_id(3), 20).await;
         let claimed = claim(&store, 3, 30).await;
+        // One that is due later delays nothing.
+        mark(&store, &[workload_id(2)], 60_000).await;
         let mut tx = store.write().await.unwrap();
-        PLACER.release_claims(&mut tx, &claimed).await.unwrap();
+        PLACER.release_claims(&mut tx, &claimed, at(30)).await.unwrap();
         tx.commit().await.unwrap();
         let again = claim(&store, 3, 30).await;
         let order: Vec<WorkloadId> = again.iter().map(|(id, _)| *id).collect();
         assert_eq!(order, [3, 1, 2].map(workload_id), "due at once, with the same priority");
         let mut tx = store.write().await.unwrap();
-        PLACER.release_claims(&mut tx, &claimed).await.unwrap();
+        PLACER.release_claims(&mut tx, &claimed, at(30)).await.unwrap();
         tx.commit().await.unwrap();
         assert_eq!(claim(&store, 3, 30).await, [], "the newer claims hold");
         for one in again {

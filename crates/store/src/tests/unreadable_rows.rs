@@ -72,8 +72,13 @@ async fn an_unreadable_release_is_an_error_for_decisions_and_left_out_of_pages()
         assert_invalid(release::get_many(&mut tx, &many).await, "release", &id);
         assert_invalid(release::get(&mut tx, release_id(1001)).await, "release", &id);
         assert_invalid(release::list_desired_by_cluster(&mut tx, cluster_id(1)).await, "release", &id);
-        let known = dependency::load_known(&mut tx, project_id(), &["w-001".to_owned()]).await;
+        let names = ["w-001".to_owned()];
+        let known = dependency::load_known(&mut tx, project_id(), &names, &[cluster_id(1)].into()).await;
         assert_invalid(known, "release", &id);
+        // Only the releases on these clusters are read.
+        let on = [cluster_id(2)].into();
+        let known = dependency::load_known(&mut tx, project_id(), &names, &on).await.unwrap();
+        assert_eq!(known.clusters["w-001"], Some(on));
         let page = release::list_by_workload(&mut tx, workload_id(1), &page_of(3)).await.unwrap();
         assert_eq!((page.items.len(), page.total, page.next.is_some()), (2, 7, true));
         drop(tx);

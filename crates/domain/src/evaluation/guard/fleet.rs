@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::api_versions;
 use super::rule_context::items;
+use crate::kubernetes::object::is_built_in_group;
 use crate::model::cluster::facts::parse_minor_version;
 use crate::model::cluster::{Cluster, Connectivity};
 use crate::model::dependency::WorkloadDependency;
@@ -19,28 +20,6 @@ type GroupVersionKind = (String, String, String);
 
 /// The code of the finding that the placement selects no cluster.
 pub const NO_CLUSTER_SELECTED: &str = "G501";
-
-/// The API groups of Kubernetes itself with a dot in their name. No workload brings a kind of them.
-const BUILT_IN_GROUPS: [&str; 18] = [
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "apiregistration.k8s.io",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "certificates.k8s.io",
-    "coordination.k8s.io",
-    "discovery.k8s.io",
-    "events.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
-    "internal.apiserver.k8s.io",
-    "networking.k8s.io",
-    "node.k8s.io",
-    "rbac.authorization.k8s.io",
-    "resource.k8s.io",
-    "scheduling.k8s.io",
-    "storage.k8s.io",
-    "storagemigration.k8s.io",
-];
 
 /// Runs all checks of this module.
 pub(super) fn check(
@@ -210,8 +189,7 @@ fn accept_later_kind(
     (group, version, kind): &GroupVersionKind,
     dependencies: &[WorkloadDependency],
 ) -> Finding {
-    let is_built_in = !group.contains('.') || BUILT_IN_GROUPS.contains(&group.as_str());
-    if issue != ApiIssue::NotServed || dependencies.is_empty() || is_built_in {
+    if issue != ApiIssue::NotServed || dependencies.is_empty() || is_built_in_group(group) {
         return finding;
     }
     let names: Vec<&str> = dependencies.iter().map(|one| &*one.workload).collect();

@@ -1,3 +1,5 @@
+//! Tests of the objects that hold a chart, and of what they become.
+
 use serde_json::json;
 
 use super::*;

@@ -8,7 +8,7 @@ use crate::model::action_unavailable::ActionUnavailable;
 use crate::model::overrides::{ClusterSelector, ObjectSelector, Override, Patch, PatchOp};
 use crate::model::report::DriftedField;
 use crate::model::report::limits::is_truncated_value;
-use crate::text::secret_text::find_hidden_value;
+use crate::text::secret_text::has_placeholder;
 use crate::text::source_file::SourceFile;
 use crate::text::template::is_templated;
 use crate::text::yaml_edit::{self, EditBudget};
@@ -23,11 +23,8 @@ fn unavailable(why: String) -> ActionUnavailable {
 /// Its values were not reported, are hidden, or were shortened; the live one would be a template in the draft.
 pub fn check_adoptable(object: &ObjectRef, field: &DriftedField) -> Result<(), ActionUnavailable> {
     let path = &field.path;
-    let is_hidden = object.kind == "Secret"
-        || [&field.applied, &field.live]
-            .into_iter()
-            .flatten()
-            .any(|value| find_hidden_value(value).is_some());
+    let is_hidden =
+        object.kind == "Secret" || [&field.applied, &field.live].into_iter().flatten().any(has_placeholder);
     if is_hidden {
         return Err(unavailable(format!(
             "The value of {path} in {object} is hidden, so it can't be adopted: change the draft by hand."

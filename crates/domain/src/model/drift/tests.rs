@@ -146,6 +146,9 @@ fn a_value_that_is_hidden_shortened_or_unknown_is_not_adopted() {
     let of_other_group = ObjectRef { group: "x.test".to_owned(), ..secret };
     assert!(why(&of_other_group, &colour(Some(json!("red")))).contains("hidden"), "as the inbox shows it");
     assert!(why(&settings(), &colour(Some(json!({"a": "(hidden)"})))).contains("hidden"));
+    // The manifest of a Secret, as it is reported and stored.
+    let manifest = colour(Some(json!("kind: Secret\ndata: {a: (hidden)}\n")));
+    assert!(why(&settings(), &manifest).contains("hidden"));
     assert!(why(&settings(), &colour(Some(json!("red…")))).contains("too long"));
     assert!(why(&settings(), &DriftedField::from_path("/data/colour")).contains("did not report"));
     let expression = colour(Some(json!(["${{ cluster.name }}"])));

@@ -285,11 +285,40 @@ fn unknown_kinds_follow_the_condition_conventions() {
             (json!({"status": {"phase": "Provisioning"}}), Progressing, ""),
             (json!({"status": {"state": "Error"}}), Degraded, ""),
             (json!({"status": {"state": "Paused"}}), Suspended, ""),
+            (json!({"status": {"phase": "suspended"}}), Suspended, "phase is Suspended"),
+            (json!({"status": {"phase": "Running", "state": "paused"}}), Suspended, "phase is Paused"),
             (json!({"status": {"phase": "Blue"}}), NotAssessed, "UnknownPhase"),
             (json!({"status": {"replicas": 1}}), NotAssessed, "NoHealthRule"),
             (with(condition("ResolvedRefs", "False", "InvalidRef", "no backend")), Degraded, "no backend"),
         ],
     );
+}
+
+#[test]
+fn a_pause_counts_beside_conditions_of_success_and_not_beside_failures() {
+    let with =
+        |phase: &str, conditions: Vec<Value>| json!({"status": {"phase": phase, "conditions": conditions}});
+    let ready = || condition("Ready", "True", "", "");
+    let outdated = |kind: &str| {
+        let mut condition = condition(kind, "True", "", "");
+        condition["observedGeneration"] = 1.into();
+        condition
+    };
+    let mut rows = Vec::new();
+    for kind in ["Paused", "Suspended", "ReconciliationPaused"] {
+        let paused = |status: &str| condition(kind, status, "ByUser", "by hand");
+        rows.push((with("Running", vec![ready(), paused("True")]), Suspended, "is True"));
+        rows.push((with("Running", vec![ready(), paused("False")]), Healthy, ""));
+        rows.push((with("Running", vec![ready(), outdated(kind)]), Healthy, ""));
+        let failed = condition("Failed", "True", "Disk", "full");
+        rows.push((with("Running", vec![paused("True"), failed]), Degraded, "Disk full"));
+    }
+    for phase in ["Paused", "Suspended", "paused"] {
+        rows.push((with(phase, vec![ready()]), Suspended, "phase is"));
+        let broken = condition("Ready", "False", "InvalidSpec", "");
+        rows.push((with(phase, vec![broken]), Degraded, "InvalidSpec"));
+    }
+    assert_health("example.com/v1", "Widget", &json!({"metadata": {"generation": 2}}), &rows);
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G406",
         title: "Immutable field",
         severities: &[(Agent, &[Error])],
-        finds: "An existing object would change in a field that cannot be changed after creation.",
+        finds: "An existing object would change in a field that cannot be changed after creation, or in a way that a rule of its definition refuses.",
         fix: "Rename the object, or delete it so that it is re-created.",
     },
     GuardRail {
