@@ -49,7 +49,7 @@ export const PAGES: readonly (readonly [string, string])[] = [
   ["the access of a user", "/people?access=demo"],
   ["the question about a higher role", "/people?elevate=demo"],
   ["the settings", "/settings"],
-  ["the question about a command line", `/settings?authorize=sha256:${"0".repeat(64)}&name=laptop`],
+  ["the question about a command line", `/settings?authorize=sha256:${"0".repeat(64)}`],
   ["the sessions", "/settings?tab=sessions"],
   ["the notifications", "/settings?tab=notifications"],
   ["the confirmation that a channel is deleted", "/settings?tab=notifications&delete=ops"],

@@ -88,19 +88,26 @@ test("an API token is displayed once, listed, and revoked", async ({ page }) => 
   await expect(row(page, "scenario")).toHaveCount(0);
 });
 
-test("a command line is signed in after a question with the code that it shows", async ({ page }) => {
+test("a command line is signed in with the code that it shows, which is not on the page", async ({ page }) => {
   const secret = `flt_${randomBytes(32).toString("hex")}`;
   const hash = createHash("sha256").update(secret).digest("hex");
   const headers = { authorization: `Bearer ${secret}` };
-  await open(page, `/settings?authorize=sha256:${hash}&name=laptop`);
+  await open(page, `/settings?authorize=sha256:${hash}`);
   const question = page.getByRole("dialog", { name: "Sign the command line in?" });
-  await expect(question).toContainText(`${hash.slice(0, 4)}-${hash.slice(4, 8)}-${hash.slice(8, 12)}`);
+  const code = `${hash.slice(0, 4)}-${hash.slice(4, 8)}-${hash.slice(8, 12)}`;
+  await expect(question).not.toContainText(code);
   await accessibleAtEverySize(page, "the question about a command line");
   expect((await page.request.get("/api/v1/tokens", { headers })).status(), "a question allows nothing").toBe(401);
-  await question.getByLabel("Role of the token").selectOption("viewer");
+  await question.getByLabel("Name of the token").fill("laptop");
+  await question.getByLabel("Role of the token").selectOption("editor");
+  await question.getByLabel("Code in your terminal").fill("0000-0000-0000");
+  await question.getByRole("button", { name: "Sign in" }).click();
+  await expect(question.getByRole("alert")).toContainText("This is not the code of the command line");
+  expect((await page.request.get("/api/v1/tokens", { headers })).status(), "a wrong code allows nothing").toBe(401);
+  await question.getByLabel("Code in your terminal").fill(code);
   await question.getByRole("button", { name: "Sign in" }).click();
   await expect(question).toHaveCount(0);
-  await expect(row(page, "laptop")).toContainText("viewer");
+  await expect(row(page, "laptop")).toContainText("editor");
   expect((await page.request.get("/api/v1/tokens", { headers })).status()).toBe(200);
   await open(page, "/settings?authorize=sha256:12");
   await expect(page.getByRole("alert")).toContainText("This is not a link of the command line");

@@ -1,39 +1,52 @@
-//! The question whether a command line may act as the user: `flotilla login --browser` opens it with the hash of a secret that it has generated, so
-//! that the secret is neither typed nor sent to a browser.
+//! The question whether a command line may act as the user: `flotilla login --browser` prints its address, with the hash of a secret that it has
+//! generated, so that the secret is neither typed nor sent to a browser.
+//!
+//! Anybody can send a user such an address with the hash of an own secret. So the page does not show the code of the hash: the user types it from
+//! the own terminal, and an address alone leads to no token. What is shown comes from the console, not from the address.
 
 use domain::Digest;
-use domain::api_token::{DEFAULT_DAYS, confirmation_code};
+use domain::api_token::DEFAULT_DAYS;
 use domain::authorization::UserAction;
-use domain::role::Role;
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
+use super::tokens::role_field;
 use crate::components::ConfirmDialog;
 use crate::components::dialog::dialog_buttons;
 use crate::components::error::action_error;
 use crate::errors::AppResult;
 use crate::paths;
-use crate::permission::{self, Permission};
+use crate::permission::Permission;
 
 /// The lifetimes that can be chosen, in days.
-const LIFETIMES: [u32; 4] = [7, DEFAULT_DAYS, 90, 365];
+const LIFETIMES: [u32; 3] = [7, DEFAULT_DAYS, 90];
+/// The name of the token unless the user enters another one.
+const TOKEN_NAME: &str = "command-line";
 
-/// Creates a token whose secret the command line has generated.
+/// Creates a token whose secret the command line has generated, if the code is that of its hash. It creates no other tokens.
 #[server(prefix = "/api/fn", endpoint = "token_authorize")]
 pub async fn token_authorize(
     secret_hash: Digest,
     name: String,
     days: u32,
     #[server(default)] role: String,
-    #[server(default)] can_mint: bool,
+    #[server(default)] code: String,
 ) -> AppResult<()> {
-    use domain::api_token::NewApiToken;
+    use domain::Finding;
+    use domain::api_token::{NewApiToken, is_confirmed};
 
     use super::tokens::parse_role;
-    use crate::host;
+    use crate::{errors::AppError, host};
+    if !is_confirmed(&secret_hash, &code) {
+        let message = "This is not the code of the command line that has printed this link.";
+        let hint =
+            "Type the code that your own terminal shows. If somebody sent you the link, close this page.";
+        let finding = Finding::error("ConfirmationCode", message, hint).with_path("/code");
+        return Err(host::with_status(AppError::from_finding(finding)));
+    }
     let new = NewApiToken {
         role: parse_role(&role)?,
-        can_mint: Some(can_mint),
+        can_mint: Some(false),
         secret_hash: Some(secret_hash),
         ..NewApiToken::new(name.trim(), days)
     };
@@ -47,11 +60,10 @@ pub async fn token_authorize(
 pub fn TokenAuthorizationDialog(action: ServerAction<TokenAuthorize>) -> impl IntoView {
     let query = use_query_map();
     let hash = Memo::new(move |_| query.read().get("authorize").unwrap_or_default());
-    let name = Memo::new(move |_| query.read().get("name").unwrap_or_default());
     move || {
         let hash = hash.get();
         (!hash.is_empty()).then(|| match hash.parse::<Digest>() {
-            Ok(hash) => show_question(&hash, name.get(), action),
+            Ok(hash) => show_question(&hash, action),
             Err(_) => view! {
                 <p class="banner hue-degraded" role="alert">
                     "This is not a link of the command line, or a part of it is missing. Run flotilla login --browser again, and open the whole link."
@@ -62,9 +74,8 @@ pub fn TokenAuthorizationDialog(action: ServerAction<TokenAuthorize>) -> impl In
     }
 }
 
-fn show_question(hash: &Digest, name: String, action: ServerAction<TokenAuthorize>) -> AnyView {
-    let (code, hash) = (confirmation_code(hash), hash.as_str().to_owned());
-    let back = paths::SETTINGS.to_owned();
+fn show_question(hash: &Digest, action: ServerAction<TokenAuthorize>) -> AnyView {
+    let (hash, back) = (hash.as_str().to_owned(), paths::SETTINGS.to_owned());
     let lifetime = |days: &u32| {
         view! { <option value=days.to_string() selected=*days == DEFAULT_DAYS>{format!("{days} days")}</option> }
     };
@@ -76,22 +87,22 @@ fn show_question(hash: &Digest, name: String, action: ServerAction<TokenAuthoriz
                     <div class="dialog-body">
                         {action_error(action.value())}
                         <p>
-                            "Only if you have just run flotilla login, and it shows the code " <b class="mono">{code}</b>
-                            ". Whoever has run it gets an API token that acts as you."
+                            "Only if you have just run flotilla login yourself. Whoever has run it gets an API token that acts as you: if somebody sent you this link, close the page."
                         </p>
                         <div class="field">
-                            <label class="field-label" for="authorize-name">"Name of the token"</label>
-                            <input class="input" id="authorize-name" name="name" value=name maxlength="63" required=true autocomplete="off" />
+                            <label class="field-label" for="authorize-code">"Code in your terminal"</label>
+                            <input class="input input-mono" id="authorize-code" name="code" placeholder="xxxx-xxxx-xxxx" maxlength="20" required=true
+                                autocomplete="off" autocapitalize="off" spellcheck="false" />
                         </div>
-                        {role_field()}
+                        <div class="field">
+                            <label class="field-label" for="authorize-name">"Name of the token"</label>
+                            <input class="input" id="authorize-name" name="name" value=TOKEN_NAME maxlength="63" required=true autocomplete="off" />
+                        </div>
+                        {role_field("authorize-role", "Role of the token")}
                         <div class="field">
                             <label class="field-label" for="authorize-days">"Expires after"</label>
                             <select class="select" id="authorize-days" name="days">{LIFETIMES.iter().map(lifetime).collect_view()}</select>
                         </div>
-                        <label class="choice">
-                            <input type="checkbox" class="checkbox" name="can_mint" value="true" />
-                            "May create and revoke tokens"
-                        </label>
                     </div>
                     {dialog_buttons(back, "Sign in", "btn btn-primary")}
                 </Permission>
@@ -99,22 +110,4 @@ fn show_question(hash: &Digest, name: String, action: ServerAction<TokenAuthoriz
         </ConfirmDialog>
     }
     .into_any()
-}
-
-/// The role of the token: that of the user unless a lower one is selected.
-fn role_field() -> impl IntoView {
-    let user_role = permission::use_role();
-    let option = move |role: &'static Role| {
-        let is_above = move || user_role.get().is_some_and(|own| *role > own);
-        view! { <option value=role.as_str() disabled=is_above>{role.as_str()}</option> }
-    };
-    view! {
-        <div class="field">
-            <label class="field-label" for="authorize-role">"Role of the token"</label>
-            <select class="select" id="authorize-role" name="role">
-                <option value="">"your role"</option>
-                {Role::ALL.iter().map(option).collect_view()}
-            </select>
-        </div>
-    }
 }

@@ -163,7 +163,7 @@ fn CreateTokenForm(action: ServerAction<TokenCreate>) -> impl IntoView {
                         </label>
                         <input class="input" id="token-name" name="name" placeholder="ci" maxlength="63" required=true autocomplete="off" />
                     </div>
-                    {role_field()}
+                    {role_field("token-role", "Role")}
                     <div class="field">
                         <label class="field-label" for="token-days">
                             "Expires after"
@@ -193,8 +193,8 @@ fn CreateTokenForm(action: ServerAction<TokenCreate>) -> impl IntoView {
     .into_any()
 }
 
-/// The role of the new token: the lowest is selected, none is above that of the user.
-fn role_field() -> impl IntoView {
+/// The role of a new token: the lowest is selected, none is above that of the user.
+pub(super) fn role_field(id: &'static str, label: &'static str) -> impl IntoView {
     let option = |role: &'static Role| {
         let user_role = permission::use_role();
         let is_above = move || user_role.get().is_some_and(|own| *role > own);
@@ -202,10 +202,10 @@ fn role_field() -> impl IntoView {
     };
     view! {
         <div class="field">
-            <label class="field-label" for="token-role">
-                "Role"
+            <label class="field-label" for=id>
+                {label}
             </label>
-            <select class="select" id="token-role" name="role">
+            <select class="select" id=id name="role">
                 {Role::ALL.iter().map(option).collect_view()}
             </select>
         </div>

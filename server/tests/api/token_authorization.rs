@@ -37,11 +37,12 @@ async fn a_token_is_created_by_the_hash_of_a_secret_that_the_server_never_gets()
 }
 
 #[tokio::test]
-async fn a_user_allows_a_command_line_in_the_console_after_a_question_with_its_code() {
+async fn a_user_allows_a_command_line_in_the_console_only_with_the_code_of_its_terminal() {
     let server = TestServer::start().await;
     let secret = wire::generate_token_secret();
     let hash = Digest::compute(secret.as_bytes());
-    let address = format!("/settings?authorize={}&name=laptop", hash.as_str());
+    let code = confirmation_code(&hash);
+    let address = format!("/settings?authorize={}&name=click-here", hash.as_str());
     let page = async |cookie: &str| {
         let request = Request::get(&address).header("cookie", cookie).header("accept", "text/html");
         server.send_raw(request.body(Body::empty()).unwrap()).await
@@ -51,17 +52,30 @@ async fn a_user_allows_a_command_line_in_the_console_after_a_question_with_its_c
     assert!(anonymous.header("location").contains("authorize"), "{}", anonymous.header("location"));
     let session = cookie(&sign_in(&server).await);
     let question = page(&session).await;
-    for shown in ["Sign the command line in?", confirmation_code(&hash).as_str(), "value=\"laptop\""] {
+    for shown in ["Sign the command line in?", "if somebody sent you this link", "value=\"command-line\""] {
         assert!(question.text.contains(shown), "{shown}: {}", question.text);
     }
+    // Whoever sends a link has chosen what is in it.
+    assert!(!question.text.contains(&code) && !question.text.contains("value=\"click-here\""));
     assert_eq!(status_with(&server, &secret).await, StatusCode::UNAUTHORIZED, "a question allows nothing");
 
-    let body = format!("secret_hash={}&name=laptop&days=7&role=editor", hash.as_str().replace(':', "%3A"));
-    let request = form("/api/fn/token_authorize", &body, &[("cookie", session.as_str())]);
-    let allowed = server.send_raw(request).await;
+    let allow = async |code: &str| {
+        let hash = hash.as_str().replace(':', "%3A");
+        let body = format!("secret_hash={hash}&name=laptop&days=7&role=editor&code={code}&can_mint=true");
+        server.send_raw(form("/api/fn/token_authorize", &body, &[("cookie", session.as_str())])).await
+    };
+    for wrong in ["", "0000-0000-0000", &code[..9]] {
+        let refused = allow(wrong).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{wrong}: {}", refused.text);
+        assert!(refused.text.contains("not the code of the command line"), "{}", refused.text);
+    }
+    assert_eq!(status_with(&server, &secret).await, StatusCode::UNAUTHORIZED, "a wrong code allows nothing");
+
+    let allowed = allow(&code.to_uppercase()).await;
     assert!(allowed.status.is_success() || allowed.status.is_redirection(), "{}", allowed.text);
     assert_eq!(status_with(&server, &secret).await, StatusCode::OK);
     let listed = server.get(TOKENS).await.json();
     let laptop = listed.as_array().unwrap().iter().find(|token| token["name"] == "laptop").unwrap();
     assert_eq!((&laptop["role"], &laptop["canMint"]), (&json!("editor"), &json!(false)), "{listed}");
+    assert_eq!(allow(&code).await.status, StatusCode::CONFLICT, "a link creates one token");
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use domain::Digest;
 use domain::api_token::confirmation_code;
+use domain::authorization::UserAction;
 use tokio::time::{Instant, sleep};
 use wire::Client;
 
@@ -21,8 +22,6 @@ const MAX_TOKEN_BYTES: usize = 4096;
 const BROWSER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// Pause between two requests that find out whether it is allowed.
 const BROWSER_PAUSE: Duration = Duration::from_secs(2);
-/// The name of the token, which can be changed in the browser.
-const BROWSER_TOKEN_NAME: &str = "command-line";
 
 /// Sign in to a server with an API token, and store both for the next commands
 ///
@@ -35,7 +34,7 @@ pub struct LoginArgs {
     /// Name of the new context [default: the host of the server]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Print a link to the console, where the user allows it; no token is typed
+    /// Print a link to the console, and a code that is typed there; no token is typed
     #[arg(long)]
     browser: bool,
 }
@@ -80,24 +79,22 @@ impl LoginArgs {
 }
 
 /// Waits until the user has allowed a new secret in the console. It is generated here, and only its hash is in the link: whoever sees the link learns nothing
-/// that can be used.
+/// that can be used. The code is not in the link: the user types it, so that nobody allows a link that came from somebody else.
 async fn authorize_in_browser(server: &str, out: &Printer) -> Result<String, Failure> {
     let token = wire::generate_token_secret();
     let hash = Digest::compute(token.as_bytes());
     let client = Client::new(server, &token)?;
-    out.print_note(&format!(
-        "Open this page, and allow it if it shows the code {}:",
-        confirmation_code(&hash)
-    ));
-    out.print_note(&format!(
-        "{}/settings?authorize={hash}&name={BROWSER_TOKEN_NAME}",
-        client.server_url(),
-        hash = hash.as_str()
-    ));
+    out.print_note("Open this page, and type the code there:");
+    out.print_note(&format!("{}/settings?authorize={}", client.server_url(), hash.as_str()));
+    out.print_note(&format!("Code: {}", confirmation_code(&hash)));
     let deadline = Instant::now() + BROWSER_TIMEOUT;
     loop {
-        match client.list_tokens().await {
-            Ok(_) => return Ok(token),
+        match client.review_access(UserAction::View, None).await {
+            // Whoever has allowed it decides as whom the next commands act.
+            Ok(access) => {
+                out.print_note(&format!("{} has allowed it, with the role {}.", access.user, access.role));
+                return Ok(token);
+            }
             // Not allowed yet.
             Err(error) if error.is_unauthenticated() => {}
             Err(error) => return Err(error.into()),

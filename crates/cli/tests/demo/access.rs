@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 
 use domain::Digest;
-use domain::api_token::NewApiToken;
+use domain::api_token::{NewApiToken, confirmation_code};
 use serde_json::Value;
 
 use super::test_server::TestServer;
@@ -37,7 +37,7 @@ fn s0_3_an_administrator_lists_and_revokes_what_another_user_signs_in_with() {
     let limited = server
         .run_cli_json(&["token", "create", "cd", "--action", "publish", "--action", "plan", "-o", "json"]);
     let secret = limited["token"].as_str().unwrap();
-    let as_limited = |args: &[&str]| server.run_cli(&[&["--token", secret], args].concat());
+    let as_limited = |args: &[&str]| server.run_cli(&[&["--token", secret][..], args].concat());
     let can = as_limited(&["auth", "can-i", "plan"]);
     assert_eq!((can.exit_code, &*can.stdout), (0, "yes\n"), "{can}");
     let refused = as_limited(&["token", "create", "more"]);
@@ -92,11 +92,15 @@ fn a_login_in_the_browser_stores_a_token_of_which_only_the_hash_is_in_the_link()
     let link = lines.find(|line| line.contains("/settings?authorize=")).unwrap();
     let hash = link.split("authorize=").nth(1).unwrap().split('&').next().unwrap();
     let hash: Digest = hash.parse().unwrap();
+    let code = confirmation_code(&hash);
+    assert_eq!(lines.next().unwrap(), format!("Code: {code}"));
+    assert!(!link.contains(&code), "whoever sends a link sends no code with it: {link}");
     // What the console does when the user allows it.
     let new = NewApiToken { secret_hash: Some(hash.clone()), ..NewApiToken::new("laptop", 1) };
     server.call(async |client| client.create_token(&new).await).unwrap();
     let rest: Vec<String> = lines.collect();
     assert!(login.wait().unwrap().success(), "{rest:?}");
+    assert!(rest[0].contains("has allowed it, with the role admin"), "{rest:?}");
     let stored = std::fs::read_to_string(server.folder().join("config.yaml")).unwrap();
     let secret = stored.split_whitespace().find(|word| word.starts_with("flt_")).unwrap();
     assert_eq!(Digest::compute(secret.as_bytes()), hash);

@@ -13,10 +13,19 @@ pub const DEFAULT_DAYS: u32 = 30;
 /// Prefix of the secret of every token, so that secret scanners recognise it.
 pub const TOKEN_PREFIX: &str = "flt_";
 
-/// The code that a user compares before a token is created whose secret a program has generated: the beginning of its hash, such as `1a2b-3c4d-5e6f`.
+/// The code that a user types before a token is created whose secret a program has generated: the beginning of its hash, such as `1a2b-3c4d-5e6f`.
 pub fn confirmation_code(secret_hash: &Digest) -> String {
     let digits = secret_hash.as_str().trim_start_matches("sha256:");
     [0..4, 4..8, 8..12].map(|range| digits.get(range).unwrap_or_default()).join("-")
+}
+
+/// Whether this is what a user typed as the code of this hash: in upper case, without hyphens or with spaces too.
+pub fn is_confirmed(secret_hash: &Digest, typed: &str) -> bool {
+    let digits = |text: &str| -> String {
+        let typed = text.chars().filter(|character| !character.is_whitespace() && *character != '-');
+        typed.map(|character| character.to_ascii_lowercase()).collect()
+    };
+    digits(typed) == digits(&confirmation_code(secret_hash))
 }
 
 /// A token to create.
@@ -155,10 +164,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_code_that_is_compared_is_the_beginning_of_the_hash() {
+    fn the_code_that_is_typed_is_the_beginning_of_the_hash() {
         let hash = Digest::compute(b"flt_secret");
         let code = confirmation_code(&hash);
         assert_eq!(code.replace('-', ""), hash.as_str()["sha256:".len()..][..12]);
         assert_eq!(code.len(), 14);
+        for typed in [code.clone(), format!(" {} ", code.to_uppercase()), code.replace('-', "")] {
+            assert!(is_confirmed(&hash, &typed), "{typed:?}");
+        }
+        for wrong in ["", "-", "0000-0000-0000", &code[..9], hash.as_str()] {
+            assert!(!is_confirmed(&hash, wrong), "{wrong:?}");
+        }
     }
 }
