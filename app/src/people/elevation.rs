@@ -3,7 +3,7 @@
 use domain::Timestamp;
 use domain::authorization::UserAction;
 use domain::role::Role;
-use domain::user::{Elevation, User};
+use domain::user::{Elevation, User, UserState};
 use leptos::prelude::*;
 use leptos_router::hooks::use_query_map;
 
@@ -53,8 +53,8 @@ pub fn show_elevation(user: &User, at: Timestamp, end: ServerAction<UserEndEleva
             }
             .into_any()
         }
-        // Nothing is above an admin but a role that nobody has until a time.
-        None if user.role >= Role::Approver => ().into_any(),
+        // Above an approver is only admin, which nobody is until a time.
+        None if user.role >= Role::Approver || user.state == UserState::Disabled => ().into_any(),
         None => {
             let (href, label) = (paths::user_elevation(&name), format!("Elevate… {name}"));
             view! { <a class="link" href=href aria-label=label>"Elevate…"</a> }.into_any()

@@ -5,13 +5,23 @@ use domain::{Timestamp, UserId};
 
 use crate::decode::decode_row;
 use crate::sql::sql;
-use crate::{Error, Tx};
+use crate::{Error, Tx, elevation};
 
 /// Id of the only organisation.
 pub(crate) const ORGANIZATION: &str = "default";
 
-/// Sets the role of a user in the organisation.
+/// Sets the role of a user in the organisation. Another role than before ends an elevation, which was granted above the one before: whoever gives
+/// a user a lower role wants no higher one to remain.
 pub async fn put(tx: &mut Tx, user: UserId, role: Role) -> Result<(), Error> {
+    sql("DELETE FROM elevation WHERE user_id = $1 AND EXISTS \
+         (SELECT 1 FROM role_binding WHERE subject = $2 AND scope_kind = $3 AND scope_id = $4 AND role <> $5)")
+    .bind_text(user)
+    .bind_text(user)
+    .bind_text(ScopeKind::Organization.as_str())
+    .bind_text(ORGANIZATION)
+    .bind_text(role)
+    .execute(tx)
+    .await?;
     sql("INSERT INTO role_binding (subject, scope_kind, scope_id, role) VALUES ($1, $2, $3, $4) \
          ON CONFLICT (subject, scope_kind, scope_id) DO UPDATE SET role = excluded.role")
     .bind_text(user)
@@ -23,8 +33,9 @@ pub async fn put(tx: &mut Tx, user: UserId, role: Role) -> Result<(), Error> {
     .map(drop)
 }
 
-/// Takes the role in the organisation from a user, who may nothing then.
+/// Takes the role in the organisation from a user, who may nothing then, and an elevation with it.
 pub async fn delete(tx: &mut Tx, user: UserId) -> Result<(), Error> {
+    elevation::delete(tx, user).await?;
     sql("DELETE FROM role_binding WHERE subject = $1 AND scope_kind = $2 AND scope_id = $3")
         .bind_text(user)
         .bind_text(ScopeKind::Organization.as_str())

@@ -4,8 +4,10 @@ use axum::http::{Method, StatusCode};
 use domain::role::Role;
 use serde_json::{Value, json};
 
+use crate::credentials::send_as;
 use crate::identity_providers::SignInTest;
 use crate::roles::RoleUser;
+use crate::sessions::form;
 use crate::test_server::{WORKLOADS, new_workload};
 
 const ELEVATION: &str = "/api/v1/users/viewer/elevation";
@@ -76,4 +78,49 @@ async fn nobody_is_elevated_to_admin_to_no_higher_role_without_a_reason_or_witho
     }
     assert_eq!(elevate(ELEVATION, "king", 60, "on call").await, 400);
     assert_eq!(elevate("/api/v1/users/nobody/elevation", "editor", 60, "on call").await, 404);
+}
+
+#[tokio::test]
+async fn a_token_that_was_created_meanwhile_has_the_lower_role_afterwards() {
+    let test = SignInTest::start().await;
+    let bob = RoleUser::create(&test.server, Role::Viewer).await;
+    let new = json!({"role": "publisher", "minutes": 60, "reason": "on call"});
+    assert_eq!(test.server.send_json(Method::PUT, ELEVATION, &[], &new).await.status, StatusCode::OK);
+    let fields = "name=kept&days=7&role=publisher";
+    let created = form("/api/fn/token_create", fields, &[("cookie", bob.cookie.as_str())]);
+    let created = test.server.send_raw(created).await;
+    assert_eq!(created.status, StatusCode::OK, "{}", created.text);
+    let secret = created.json().as_str().unwrap().to_owned();
+    let create = async |name: &str| {
+        send_as(&test.server, &secret, Method::POST, WORKLOADS, &new_workload(name)).await.status
+    };
+    assert_eq!(create("web").await, StatusCode::CREATED);
+    test.advance(3_601);
+    assert_eq!(create("shop").await, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn another_role_and_a_disable_end_an_elevation() {
+    let test = SignInTest::start().await;
+    let server = &test.server;
+    let bob = RoleUser::create(server, Role::Editor).await;
+    let put = async |path: &str, body: Value| {
+        server.send_json(Method::PUT, &format!("/api/v1/users/editor/{path}"), &[], &body).await
+    };
+    let new = json!({"role": "publisher", "minutes": 60, "reason": "on call"});
+    assert_eq!(put("elevation", new.clone()).await.status, StatusCode::OK);
+    let same = put("role", json!({"role": "editor"})).await.json();
+    assert_eq!(same["elevation"]["role"], "publisher", "nothing was changed: {same}");
+    assert_eq!(test.role(&bob.cookie).await.as_deref(), Some("publisher"));
+    let lowered = put("role", json!({"role": "viewer"})).await.json();
+    assert_eq!(lowered.get("elevation"), None, "{lowered}");
+    assert_eq!(test.role(&bob.cookie).await.as_deref(), Some("viewer"));
+
+    assert_eq!(put("elevation", new.clone()).await.status, StatusCode::OK);
+    assert_eq!(server.post("/api/v1/users/editor:disable", &json!({})).await.status, StatusCode::OK);
+    assert_eq!(put("elevation", new).await.problem().0, 422, "a disabled user has no role");
+    let enabled = server.post("/api/v1/users/editor:enable", &json!({})).await;
+    assert_eq!(enabled.json().get("elevation"), None, "{}", enabled.text);
+    let users = server.get("/api/v1/users").await.json();
+    assert!(users.as_array().unwrap().iter().all(|user| user.get("elevation").is_none()), "{users}");
 }

@@ -138,6 +138,10 @@ impl Hub {
         }
         let role = self.load_current_role(tx, user, credential).await?.ok_or(ENDED)?;
         authorize(role, action).map_err(Error::Forbidden)?;
+        // The actions of a token never change.
+        if let Some(actions) = actor.token_actions() {
+            actions.require(role, action).map_err(Error::Forbidden)?;
+        }
         if role >= actor.role {
             return Ok(());
         }

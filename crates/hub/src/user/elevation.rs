@@ -1,9 +1,10 @@
 //! Higher roles of users until a time, with the reason. They end by themselves: a role is evaluated with the time of its request.
 
-use domain::Finding;
 use domain::authorization::UserAction;
 use domain::role::Role;
 use domain::user::{Elevation, MAX_ELEVATION_MINUTES, NewElevation, User};
+use domain::{Finding, Timestamp, UserId};
+use store::Tx;
 use store::elevation::ElevationRow;
 
 use super::{find_issuer, user_event};
@@ -17,11 +18,15 @@ impl Hub {
     /// Gives a user a higher role until a time, in place of an elevation before it. It applies from the next request on, also to API tokens with a higher role.
     ///
     /// # Errors
-    /// There is no such user, the role is not above that of the user or is admin, or there is no reason.
+    /// There is no such user, the user is disabled, the role is not above that of the user or is admin, or there is no reason.
     pub async fn elevate_user(&self, actor: &Actor, name: &str, new: &NewElevation) -> Result<User, Error> {
         actor.authorize(UserAction::ManageUsers)?;
         let mut tx = self.write_as(actor, UserAction::ManageUsers).await?;
         let (account, role) = self.lock_user(&mut tx, name).await?;
+        if account.disabled_at.is_some() {
+            let message = format!("{name} is disabled.");
+            return Err(Error::Invalid(vec![Finding::error("Elevation", message, "Enable the user first.")]));
+        }
         let findings = check_elevation(new, role);
         if !findings.is_empty() {
             return Err(Error::Invalid(findings));
@@ -62,6 +67,16 @@ impl Hub {
         self.live().notify_credentials();
         Ok(())
     }
+}
+
+/// The elevation of a user that counts at this time.
+pub(super) async fn find_elevation(
+    tx: &mut Tx,
+    user: UserId,
+    now: Timestamp,
+) -> Result<Option<Elevation>, Error> {
+    let found = store::elevation::get(tx, user).await?;
+    Ok(found.filter(|row| row.expires_at > now).map(|row| to_view(&row)))
 }
 
 fn check_elevation(new: &NewElevation, role: Role) -> Vec<Finding> {
