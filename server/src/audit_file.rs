@@ -98,7 +98,23 @@ impl AuditFile {
         self.end.head.seq
     }
 
-    /// Appends these entries, which have to continue the chain. The file is opened again each time: it may have been rotated.
+    /// Opens the file again, which may have been rotated, with nothing in it after the stored end.
+    fn open_at_end(&mut self) -> anyhow::Result<File> {
+        let file = open_private(&self.path)?;
+        let bytes = file.metadata()?.len();
+        if bytes > self.end.bytes {
+            // What was written without its end was written by a server that was killed.
+            file.set_len(self.end.bytes)?;
+        } else if bytes < self.end.bytes {
+            // It was rotated. Its end is stored before anything is written, so that the next start finds what a kill leaves.
+            let end = WrittenEnd { bytes, ..self.end.clone() };
+            store_end(&self.path, &end)?;
+            self.end = end;
+        }
+        Ok(file)
+    }
+
+    /// Appends these entries, which have to continue the chain.
     fn append(&mut self, entries: &[AuditEntry]) -> anyhow::Result<()> {
         let mut head = self.end.head.clone();
         let mut text = String::new();
@@ -106,11 +122,7 @@ impl AuditFile {
             head.advance(entry)?;
             text.push_str(&self.format.format_line(entry));
         }
-        let mut file = open_private(&self.path)?;
-        // What was written without its end was written by a server that was killed.
-        if file.metadata()?.len() > self.end.bytes {
-            file.set_len(self.end.bytes)?;
-        }
+        let mut file = self.open_at_end()?;
         file.write_all(text.as_bytes())?;
         file.sync_data()?;
         let end = WrittenEnd { head, bytes: file.metadata()?.len() };
@@ -185,12 +197,35 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Opens a file to append to it; a new one can be read by the user of the server only.
+///
+/// Only a regular file: a link would let whoever may write the folder choose what the server appends to, and a pipe has no end.
 fn open_private(path: &Path) -> std::io::Result<File> {
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => {
+            return Err(std::io::Error::other("it is a link or no regular file; name the file itself"));
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Ok(_) | Err(_) => {}
+    }
+    let file = private_options().append(true).create(true).open(path)?;
+    // A link may have been put there meanwhile.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let (opened, named) = (file.metadata()?, std::fs::symlink_metadata(path)?);
+        if (opened.dev(), opened.ino()) != (named.dev(), named.ino()) {
+            return Err(std::io::Error::other("it was replaced while it was opened"));
+        }
+    }
+    Ok(file)
+}
+
+/// Options with which a new file can be read by the user of the server only.
+fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.create(true).append(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    options
 }
 
 /// The stored end; `None` if there is none yet.
@@ -205,7 +240,12 @@ fn read_end(path: &Path) -> anyhow::Result<Option<WrittenEnd>> {
 /// Replaces the stored end.
 fn store_end(path: &Path, end: &WrittenEnd) -> anyhow::Result<()> {
     let new = beside(path, ".end.new");
-    let mut file = File::create(&new)?;
+    match std::fs::remove_file(&new) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+        Ok(()) | Err(_) => {}
+    }
+    // A new one only: a link is not followed.
+    let mut file = private_options().write(true).create_new(true).open(&new)?;
     file.write_all(&serde_json::to_vec(end)?)?;
     file.sync_all()?;
     std::fs::rename(&new, beside(path, ".end"))?;
@@ -287,6 +327,45 @@ mod tests {
         test.record(2).await;
         assert_eq!(append_new_entries(&test.hub, &file).await.unwrap(), 2);
         assert_eq!((test.positions(&rotated), test.positions(&test.path())), (vec![1, 2, 3], vec![4, 5]));
+    }
+
+    #[tokio::test]
+    async fn what_a_kill_leaves_in_a_file_after_a_rotation_is_written_once() {
+        let test = AuditFileTest::start().await;
+        test.record(3).await;
+        let file = test.open().unwrap();
+        append_new_entries(&test.hub, &file).await.unwrap();
+        std::fs::rename(test.path(), test.folder.path().join("audit.jsonl.1")).unwrap();
+        let mut rotated = file.lock().open_at_end().unwrap();
+        rotated.write_all("{\"seq\":4,\"at".repeat(1_000).as_bytes()).unwrap();
+        drop(file);
+        test.record(1).await;
+        let file = test.open().unwrap();
+        assert_eq!(append_new_entries(&test.hub, &file).await.unwrap(), 1);
+        assert_eq!(test.positions(&test.path()), [4]);
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_link_is_not_followed_and_no_other_user_can_read_what_is_written() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let test = AuditFileTest::start().await;
+        test.record(1).await;
+        let other = test.folder.path().join("other");
+        std::fs::write(&other, "").unwrap();
+        std::os::unix::fs::symlink(&other, test.path()).unwrap();
+        let error = format!("{:#}", test.open().unwrap_err());
+        assert!(error.contains("it is a link"), "{error}");
+        std::fs::remove_file(test.path()).unwrap();
+
+        let file = test.open().unwrap();
+        std::os::unix::fs::symlink(&other, beside(&test.path(), ".end.new")).unwrap();
+        append_new_entries(&test.hub, &file).await.unwrap();
+        assert_eq!(std::fs::read(&other).unwrap(), b"");
+        for suffix in ["", ".end", ".lock"] {
+            let mode = beside(&test.path(), suffix).metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{suffix}");
+        }
     }
 
     #[tokio::test]
