@@ -47,6 +47,7 @@ pub fn App() -> impl IntoView {
                     <Route path=path!("workloads") view=|| view! { <WorkloadsPage panel=lazy::bulk_panel /> } ssr=SsrMode::Async />
                     <Route path=path!("workloads/:name") view=|| view! { <WorkloadPage editor=lazy::workload_editor /> } ssr=SsrMode::Async />
                     <Route path=path!("workloads/:name/revisions/:number") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Revision)) ssr=SsrMode::Async />
+                    <Route path=path!("workloads/:name/rollout") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Rollout)) ssr=SsrMode::Async />
                     <Route path=path!("clusters") view=ClustersPage ssr=SsrMode::Async />
                     <Route path=path!("clusters/:name") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Cluster)) ssr=SsrMode::Async />
                     <Route path=path!("groups") view=LazyRoute(LazyPart::Secondary, || lazy::secondary(SecondaryView::Groups)) ssr=SsrMode::Async />

@@ -27,7 +27,7 @@ use crate::search::{Palette, PaletteRequest, SearchPage};
 use crate::settings::SettingsPage;
 use crate::workloads::{
     BulkPanel, ConfigTab, NewPage, OverridesPage, OverridesTab, PlacementPage, PlacementTab, PoliciesPage,
-    PoliciesTab, PublishPage, RevisionPage, RolloutPage, SourcePage, WizardFrame,
+    PoliciesTab, PublishPage, RevisionPage, RolloutGridPage, RolloutPage, SourcePage, WizardFrame,
 };
 
 /// The view of a part, or why its code could not be fetched.
@@ -255,6 +255,8 @@ pub enum SecondaryView {
     Drift,
     /// A revision of a workload.
     Revision,
+    /// The clusters of a rollout.
+    Rollout,
     /// Users and their roles.
     People,
     /// The audit log.
@@ -354,6 +356,7 @@ pub fn secondary(view: SecondaryView) -> LazyResult {
         SecondaryView::Drift => view! { <DriftPage /> }.into_any(),
         SecondaryView::Events => view! { <EventsPage /> }.into_any(),
         SecondaryView::Revision => view! { <RevisionPage /> }.into_any(),
+        SecondaryView::Rollout => view! { <RolloutGridPage /> }.into_any(),
         SecondaryView::People => view! { <PeoplePage /> }.into_any(),
         SecondaryView::Audit => view! { <AuditLogPage /> }.into_any(),
         SecondaryView::Settings => view! { <SettingsPage /> }.into_any(),

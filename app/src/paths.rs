@@ -169,6 +169,17 @@ pub fn publish(name: &str) -> String {
     format!("{}/publish", workload(name))
 }
 
+/// The clusters of a rollout, by default of the published revision.
+pub fn rollout(name: &str) -> String {
+    format!("{}/rollout", workload(name))
+}
+
+/// The report of a rollout in this format, of the REST API.
+pub fn rollout_report(name: &str, number: u32, format: &str) -> String {
+    let path = format!("/api/v1/projects/default/workloads/{}/rollout/report", percent_encode(name));
+    query(&path, &[("revision", &number.to_string()), ("format", format)])
+}
+
 /// A revision of a workload.
 pub fn revision(name: &str, number: u32) -> String {
     format!("{}/revisions/{number}", workload(name))
@@ -302,6 +313,8 @@ mod tests {
             workload_dialog("web", "delete"),
             publish("web"),
             revision("web", 3),
+            rollout("web"),
+            rollout_report("web", 3, "csv"),
             edit("web", "source"),
             unwrap_dialog("web"),
         ];
@@ -320,6 +333,8 @@ mod tests {
         /workloads/web?dialog=delete
         /workloads/web/publish
         /workloads/web/revisions/3
+        /workloads/web/rollout
+        /api/v1/projects/default/workloads/web/rollout/report?revision=3&format=csv
         /workloads/web/edit/source
         /workloads/web/edit/source?dialog=unwrap
         ");

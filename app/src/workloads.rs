@@ -57,7 +57,7 @@ pub use placement::{PlacementPage, PlacementTab};
 pub use policies::{PoliciesPage, PoliciesTab};
 pub use publish::PublishPage;
 pub use revision::RevisionPage;
-pub use rollout::RolloutPage;
+pub use rollout::{RolloutGridPage, RolloutPage};
 pub use source::{ConfigTab, SourcePage};
 pub use wizard::WizardFrame;
 

@@ -119,6 +119,87 @@ test("s1_26 a chart is uploaded, chosen, published with values of one cluster, a
   await expect(page.getByRole("heading", { name: "No charts yet" })).toBeVisible();
 });
 
+/** A version of a chart whose object contains two values. */
+function lantern(version: string): Buffer {
+  return packChart("lantern", {
+    "Chart.yaml": `apiVersion: v2\nname: lantern\nversion: ${version}\n`,
+    "values.yaml": "message: none\ncolour: white\n",
+    "templates/config.yaml":
+      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {message: {{ .Values.message | quote }}, colour: {{ .Values.colour | quote }}}\n",
+  });
+}
+
+test("s1_18 s1_26 an upgrade begins with the current values, a sync reconciles the deployment, and the details show each cluster", async ({ page }) => {
+  await open(page, "/charts");
+  for (const version of ["1.0.0", "1.1.0"]) {
+    const file = { name: `lantern-${version}.tgz`, mimeType: "application/gzip", buffer: lantern(version) };
+    await page.locator("input[type=file]").setInputFiles(file);
+    await expect(page.getByText(`local/lantern ${version} uploaded.`)).toBeVisible();
+  }
+  await open(page, "/workloads/new");
+  await page.getByLabel("Workload name").fill("lantern");
+  await page.getByLabel("Namespace").fill("lantern");
+  await page.getByRole("radio", { name: "Helm chart" }).check();
+  await page.getByRole("button", { name: "Continue to Source" }).click();
+  await page.getByLabel("Chart", { exact: true }).fill("local/lantern");
+  await page.getByLabel("Version", { exact: true }).fill("1.0.0");
+  await page.locator(".cm-content").fill("message: common # for all");
+  await expect(page.getByText(SAVED)).toBeVisible();
+  await toStep(page, "Placement");
+  await step(page, "Placement");
+  for (const cluster of ["eu-west-1", "eu-west-2"]) await page.getByRole("checkbox", { name: cluster }).check();
+  await toStep(page, "Overrides");
+  await step(page, "Overrides");
+  const targets = page.getByRole("navigation", { name: "Target clusters" });
+  await targets.getByRole("link", { name: "eu-west-1" }).click();
+  await page.getByLabel("Chart values as YAML").fill("message: special");
+  await expect(page.getByRole("row", { name: /message/ })).toContainText("cluster eu-west-1");
+  await toStep(page, "Rollout");
+  await step(page, "Rollout");
+  await open(page, "/workloads/lantern/publish");
+  await publish(page, "lantern");
+  await expect(page.getByText("2 of 2 clusters healthy with r1")).toBeVisible();
+
+  // There is no box to reuse values: the editors show the current ones, and what is saved replaces them.
+  await open(page, "/workloads/lantern/edit/source");
+  await expect(page.locator(".cm-content"), "the common values").toContainText("message: common # for all");
+  await expect(page.getByLabel("Version", { exact: true })).toHaveValue("1.0.0");
+  await page.getByLabel("Version", { exact: true }).fill("1.1.0");
+  await page.locator(".cm-content").fill("colour: red");
+  await expect(page.getByText(SAVED)).toBeVisible();
+  await toStep(page, "Overrides");
+  await step(page, "Overrides");
+  await targets.getByRole("link", { name: /eu-west-1/ }).click();
+  await expect(page.getByLabel("Chart values as YAML"), "those of the cluster").toHaveValue(/message: special/);
+  await expect(page.getByRole("row", { name: /colour/ })).toContainText("common");
+  await open(page, "/workloads/lantern/publish");
+  await publish(page, "lantern");
+  await expect(page.getByText("2 of 2 clusters healthy with r2")).toBeVisible();
+  await expect(page.locator("dd", { hasText: "chart local/lantern 1.1.0" })).toBeVisible();
+  await open(page, "/workloads/lantern/edit/source");
+  await expect(page.locator(".cm-content")).toContainText("colour: red");
+  await expect(page.locator(".cm-content"), "it was replaced").not.toContainText("message");
+
+  // Reconcile, and its outcome on each cluster.
+  await open(page, "/workloads/lantern?dialog=sync");
+  await page.getByRole("dialog").getByRole("button", { name: /^Sync/ }).click();
+  await expect(page).not.toHaveURL(/dialog=sync/);
+  for (const cluster of ["eu-west-1", "eu-west-2"]) await expect(row(page, cluster)).toContainText("Healthy");
+  await open(page, "/workloads/lantern?tab=history");
+  const sync = row(page, "Sync");
+  await expect(sync).toContainText("2 succeeded");
+  await sync.getByRole("link", { name: "Sync" }).click();
+  const outcomes = page.getByRole("region", { name: "Sync on each cluster" });
+  for (const cluster of ["eu-west-1", "eu-west-2"]) await expect(row(outcomes, cluster)).toContainText("succeeded");
+  await accessible(page, "the outcome of a sync of a chart");
+  await remove(page, "lantern");
+  for (const version of ["1.0.0", "1.1.0"]) {
+    await open(page, `/charts/local/lantern?dialog=delete&version=${version}`);
+    await page.getByRole("dialog").getByRole("button", { name: "Delete version" }).click();
+    await expect(page.getByRole("dialog")).toHaveCount(0);
+  }
+});
+
 test("a chart repository is removed only after a question that says what is deleted with it", async ({ page }) => {
   await open(page, "/charts");
   await page.locator("summary", { hasText: "Add repository" }).click();

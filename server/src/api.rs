@@ -168,6 +168,8 @@ fn register_workload_operations(table: OpenApiRouter<Site>) -> OpenApiRouter<Sit
         .routes(routes!(workload::sync::sync_workload))
         .routes(routes!(workload::retain::retain_workload))
         .routes(routes!(rollout::get::get_rollout))
+        .routes(routes!(rollout::clusters::list_rollout_clusters))
+        .routes(routes!(rollout::report::report_rollout))
         .routes(routes!(rollout::control::control_rollout))
         .routes(routes!(workload::status::get_workload_status))
         .routes(routes!(workload::revisions::list_revisions))

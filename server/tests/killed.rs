@@ -203,6 +203,55 @@ async fn p1_a_server_killed_at_any_failpoint_of_a_publish_loses_nothing_and_repe
     }
 }
 
+/// Publishes a second revision whose image can't be pulled on a server that dies at `failpoint` of its rollback, restarts it, and asserts
+/// that the canary has the first revision again, and that the other cluster never got the second one.
+async fn assert_rollback_survives(failpoint: &str) {
+    let fixture = TestEnvironment::new().await;
+    let mut armed = fixture.serve(failpoint).await;
+    assert_eq!(armed.create_and_publish().await.unwrap().0, 202);
+    while armed.get("workloads/web/status").await["counts"]["Healthy"] != CLUSTERS.len() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let client = wire::Client::new(armed.url.as_ref().unwrap(), &fixture.token).unwrap();
+    let mut spec = web_workload()["spec"].clone();
+    spec["source"]["files"][0]["text"] = MANIFESTS.replace("library/nginx", "library/does-not-exist").into();
+    spec["rollout"]["failAfter"] = "1s".into();
+    spec["rollout"]["onFailure"] = "rollbackAll".into();
+    let put =
+        wire::WorkloadPut { spec: serde_json::from_value(spec).unwrap(), ..wire::WorkloadPut::default() };
+    let current = client.get_workload("web").await.unwrap().workload.revision;
+    client.put_workload("web", &put, current).await.unwrap();
+    let published = armed.post("workloads/web:publish", "publish-2", &json!({ "message": "broken" })).await;
+    assert!(published.is_none_or(|answer| answer.0 == 202), "{failpoint}");
+    assert!(!armed.child.wait().await.unwrap().success(), "{failpoint}");
+
+    let server = fixture.serve("").await;
+    let ended = json!(["rolledBack", "notStarted"]);
+    loop {
+        let rollout = server.get("workloads/web/rollout").await;
+        let clusters = server.get("workloads/web/rollout/clusters").await;
+        let statuses: Vec<&Value> =
+            clusters["items"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
+        if rollout["state"]["type"] == "rolledBack" && json!(statuses) == ended {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    for (cluster, _) in &fixture.clusters {
+        let deployment = cluster.get(("apps/v1", "Deployment"), ("apps", "web")).unwrap();
+        let image = &deployment["spec"]["template"]["spec"]["containers"][0]["image"];
+        assert_eq!(image, "docker.io/library/nginx:1.29.3", "{failpoint}: {}", cluster.name());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn p1_a_server_killed_in_a_rollback_continues_it_after_its_restart() {
+    for failpoint in hub::ROLLBACK_FAILPOINTS {
+        let done = tokio::time::timeout(testkit::patience(), assert_rollback_survives(failpoint)).await;
+        done.unwrap_or_else(|_| panic!("{failpoint}: the rollback did not end"));
+    }
+}
+
 /// Creates a database of this test; `None` if the tests run without PostgreSQL.
 async fn create_postgres_database() -> Option<String> {
     let server = match std::env::var("FLOTILLA_TEST_POSTGRES") {
@@ -329,6 +378,91 @@ async fn p1_overrides_removals_and_rollouts_survive_every_failpoint_on_postgresq
         let done = assert_change_survives(&fixture, failpoint, number + 2);
         let done = tokio::time::timeout(testkit::patience(), done).await;
         done.unwrap_or_else(|_| panic!("{failpoint}: the change did not converge"));
+    }
+}
+
+/// Publishes a revision that eu-1 rejects on a server that is killed at `failpoint` of the pass that rolls it back, restarts it, and
+/// asserts that it was rolled back once.
+async fn assert_cluster_rollback_survives(failpoint: &str) {
+    let fixture = TestEnvironment::new().await;
+    let mut armed = fixture.serve("").await;
+    let mut new = web_workload();
+    new["spec"]["rollout"] =
+        json!({ "waves": [{ "name": "all" }], "failAfter": "1s", "onFailure": "rollbackCluster" });
+    assert_eq!(armed.post("workloads", "create-1", &new).await.unwrap().0, 201);
+    assert_eq!(armed.post("workloads/web:publish", "publish-1", &json!({})).await.unwrap().0, 202);
+    let state_of = async |server: &ServerProcess, cluster: &str| {
+        let status = server.get("workloads/web/status").await;
+        let targets = status["targetClusters"].as_array().cloned().unwrap_or_default();
+        targets.into_iter().find(|target| target["clusterName"] == cluster).unwrap_or_default()
+    };
+    for cluster in CLUSTERS {
+        while state_of(&armed, cluster).await["state"] != "Healthy" {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    fixture.clusters[0].0.faults().set_admission_rules(vec![kubesim::AdmissionRule {
+        webhook: "policy.example.com".to_owned(),
+        kind: "ConfigMap".to_owned(),
+        name: "flag".to_owned(),
+        message: "no flag here".to_owned(),
+        ..kubesim::AdmissionRule::default()
+    }]);
+    let flag = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: flag, namespace: apps}\n";
+    let changed = format!("{}{flag}", MANIFESTS.replace("1.29.3", "1.29.4"));
+    new["spec"]["source"]["files"][0]["text"] = changed.into();
+    let client = wire::Client::new(armed.url.as_ref().unwrap(), &fixture.token).unwrap();
+    let spec = serde_json::from_value(new["spec"].clone()).unwrap();
+    let put = wire::WorkloadPut { spec, ..wire::WorkloadPut::default() };
+    let current = client.get_workload("web").await.unwrap().workload.revision;
+    client.put_workload("web", &put, current).await.unwrap();
+    // Other points are passed before the cluster fails too.
+    let is_of_rollback = hub::ROLLBACK_FAILPOINTS.contains(&failpoint);
+    if is_of_rollback {
+        std::fs::write(fixture.stop_file(), failpoint).unwrap();
+    }
+    assert_eq!(armed.post("workloads/web:publish", "publish-2", &json!({})).await.unwrap().0, 202);
+    if !is_of_rollback {
+        while state_of(&armed, "eu-1").await["state"] != "Failed" {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        std::fs::write(fixture.stop_file(), failpoint).unwrap();
+    }
+    wait_until_stopped(armed.child.id().unwrap()).await;
+    armed.child.kill().await.unwrap();
+
+    let server = fixture.serve("").await;
+    let cause = "Revision 2 failed here, and it was rolled back to revision 1.";
+    let client = wire::Client::new(server.url.as_ref().unwrap(), &fixture.token).unwrap();
+    let is_applied = async || {
+        let release = client.get_release("web", "eu-1").await.unwrap().release;
+        release.rollback_cause().is_some_and(|text| text.starts_with(cause))
+            && release.applied_revision() == Some(1)
+            && !release.is_rolling_back()
+    };
+    while !is_applied().await {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let image = |index: usize| {
+        let deployment = fixture.clusters[index].0.get(("apps/v1", "Deployment"), ("apps", "web")).unwrap();
+        deployment["spec"]["template"]["spec"]["containers"][0]["image"].clone()
+    };
+    assert_eq!(image(0), "docker.io/library/nginx:1.29.3", "{failpoint}");
+    while image(1) != "docker.io/library/nginx:1.29.4" {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let events = client.list_events(&wire::EventQuery::default()).await.unwrap().items;
+    let rolled_back = events.iter().filter(|event| event.message.starts_with(&format!("eu-1: {cause}")));
+    assert_eq!(rolled_back.count(), 1, "{failpoint}: once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_10_a_server_killed_while_it_rolls_back_a_cluster_does_it_once() {
+    for failpoint in ["rollback.before_commit", "rollouts.before_settle"] {
+        let done = assert_cluster_rollback_survives(failpoint);
+        let done = tokio::time::timeout(testkit::patience(), done).await;
+        done.unwrap_or_else(|_| panic!("{failpoint}: the cluster was not rolled back"));
     }
 }
 

@@ -46,8 +46,10 @@ pub async fn incident_read(id: String) -> AppResult<IncidentData> {
 #[cfg(feature = "ssr")]
 async fn find_rollback_revision(hub: &hub::Hub, incident: &IncidentSummary) -> Option<u32> {
     use domain::workload::Intent;
-    let may_help =
-        matches!(incident.kind, IncidentKind::Failure | IncidentKind::Rollout | IncidentKind::Silence);
+    let may_help = matches!(
+        incident.kind,
+        IncidentKind::Failure | IncidentKind::Rollout | IncidentKind::Rollback | IncidentKind::Silence
+    );
     if incident.state == IncidentState::Closed || !may_help {
         return None;
     }

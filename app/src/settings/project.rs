@@ -1,7 +1,7 @@
-//! What holds for all workloads of the project: the values of charts that it locks (S2-8).
+//! What holds for all workloads of the project: the values of charts that it locks (S2-8), and the approval of publishes (S2-5).
 
 use domain::authorization::UserAction;
-use domain::project::Project;
+use domain::project::{Project, PublishApproval};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,8 @@ use crate::resource::{count_successes, create_resource};
 pub struct ProjectForm {
     /// Values that charts have on every cluster, as YAML.
     pub locked_values: String,
+    /// Whether a publish has to be approved; empty to leave it as it is.
+    pub publish_approval: String,
     /// The revision that the form was rendered from.
     pub base_revision: i64,
 }
@@ -34,12 +36,20 @@ pub async fn project_read() -> AppResult<Project> {
 /// Changes the project with the revision `base_revision`.
 #[server(prefix = "/api/fn", endpoint = "project_save")]
 pub async fn project_save(form: ProjectForm) -> AppResult<()> {
-    use crate::host;
     use crate::paths::{self, SettingsTab};
+    use crate::{errors::AppError, host};
+    use domain::Finding;
     let (hub, actor) = (host::hub()?, host::actor()?);
-    let ProjectForm { locked_values, base_revision } = form;
+    let ProjectForm { locked_values, publish_approval, base_revision } = form;
     let locked_values = locked_values.replace("\r\n", "\n");
-    host::into_app_result(hub.save_project(&actor, locked_values, Some(base_revision)).await)?;
+    let approval = match publish_approval.as_str() {
+        "" => None,
+        text => Some(text.parse::<PublishApproval>().map_err(|why| {
+            let finding = Finding::error("G100", format!("{why}."), "Choose a value of the list.");
+            host::with_status(AppError::Invalid(vec![finding.with_path("/publishApproval")]))
+        })?),
+    };
+    host::into_app_result(hub.save_project(&actor, locked_values, approval, Some(base_revision)).await)?;
     leptos_axum::redirect(&paths::settings_tab(SettingsTab::Project));
     Ok(())
 }
@@ -75,11 +85,43 @@ fn show_project(project: Project, save: ServerAction<ProjectSave>) -> AnyView {
                         "YAML, such as tls: {enabled: true}. Every chart has these values on every cluster; a workload, an override or a group that sets others is rejected."
                     </p>
                 </div>
+                {approval_field(project.publish_approval)}
                 <div>
                     <button class="btn" type="submit">"Save project"</button>
                 </div>
             </Permission>
         </ActionForm>
+    }
+    .into_any()
+}
+
+/// Whether publishes have to be approved.
+fn approval_field(current: PublishApproval) -> AnyView {
+    let option = |approval: PublishApproval| {
+        let label = match approval {
+            PublishApproval::None => "Not required",
+            PublishApproval::Anyone => "Required",
+            PublishApproval::AnotherUser => "Required, by another user than the publisher",
+        };
+        let is_selected = approval == current;
+        view! {
+            <option value=approval.as_str() selected=is_selected>
+                {label}
+            </option>
+        }
+    };
+    view! {
+        <div class="field">
+            <label class="field-label" for="publish-approval">
+                "Approval of publishes"
+            </label>
+            <select class="select" id="publish-approval" name="form[publish_approval]" aria-describedby="publish-approval-help">
+                {PublishApproval::ALL.iter().copied().map(option).collect_view()}
+            </select>
+            <p class="field-help" id="publish-approval-help">
+                "A publish reaches its first cluster after somebody approved it, whatever its workload sets. Publishes that wait already keep their rule."
+            </p>
+        </div>
     }
     .into_any()
 }

@@ -105,6 +105,7 @@ fn show_revision(data: RevisionData) -> AnyView {
     let RevisionData { view, omitted_bytes, workload, rollout, others, read_at: at } = data;
     let name = workload.workload.name.clone();
     let comparison = show_comparison(&name, &view, &others);
+    let rollout_line = rollout.map(|rollout| rollout_summary(&name, &rollout, at));
     let revision = view.revision;
     let renderer = revision.renderer();
     view! {
@@ -127,7 +128,7 @@ fn show_revision(data: RevisionData) -> AnyView {
             </div>
             {(!revision.message.is_empty()).then(|| view! { <p>{format!("“{}”", revision.message)}</p> })}
             {revision_status(&workload, revision.number)}
-            {rollout.map(|rollout| rollout_summary(&rollout, at))}
+            {rollout_line}
             {comparison}
             {match omitted_bytes {
                 Some(bytes) => omission_note(bytes),
@@ -204,10 +205,18 @@ fn revision_status(view: &WorkloadView, number: u32) -> AnyView {
 }
 
 /// Summarises the rollout of the revision.
-fn rollout_summary(rollout: &Rollout, at: Timestamp) -> impl IntoView + use<> {
+fn rollout_summary(name: &str, rollout: &Rollout, at: Timestamp) -> impl IntoView + use<> {
     let n = u32::try_from(rollout.waves.len()).unwrap_or(u32::MAX);
     let text = format!("Rollout in {}: {}", pluralize(n, "wave"), rollout.message(at));
-    view! { <p class="text-2">{text}</p> }
+    let href = paths::query(&paths::rollout(name), &[("revision", &rollout.revision.to_string())]);
+    view! {
+        <p class="text-2">
+            {text} " "
+            <a class="link" href=href>
+                "Clusters by wave"
+            </a>
+        </p>
+    }
 }
 
 /// Roll back to the revision and copy it to the draft, unless it is the published one.

@@ -9,7 +9,7 @@
 #[cfg(debug_assertions)]
 use std::collections::BTreeSet;
 
-/// Aborts or stops the process if this point, one of [`FAILPOINTS`], is armed.
+/// Aborts or stops the process if this point, one of [`FAILPOINTS`] or [`ROLLBACK_FAILPOINTS`], is armed.
 pub fn failpoint(name: &str) {
     #[cfg(debug_assertions)]
     {
@@ -51,6 +51,9 @@ pub const FAILPOINTS: [&str; 14] = [
     "report.before_commit",
     "report.after_commit",
 ];
+
+/// The points of a rollback of a rollout: before releases are rolled back in the database, and before the rollback ends there.
+pub const ROLLBACK_FAILPOINTS: [&str; 2] = ["rollback.before_commit", "rollback.before_end"];
 
 /// The idempotency keys whose requests end between their commit and their response.
 #[cfg(debug_assertions)]

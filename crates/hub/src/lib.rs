@@ -63,7 +63,9 @@ pub use clock::Clock;
 pub use cluster::{ClusterDetails, ClusterEditPreview, NewCluster};
 pub use encryption::KeyAdministration;
 pub use error::Error;
-pub use failpoint::{FAILPOINTS, arm_lost_response, arm_panicpoint, failpoint, loses_response};
+pub use failpoint::{
+    FAILPOINTS, ROLLBACK_FAILPOINTS, arm_lost_response, arm_panicpoint, failpoint, loses_response,
+};
 pub use git_repository::{WebhookSignature, WebhookVerification};
 pub use group::GroupCandidateQuery;
 pub use hub::{Hub, HubConfig, IdGenerator};

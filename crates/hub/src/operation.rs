@@ -39,6 +39,8 @@ pub(crate) struct OperationRequest<'a> {
     pub kind: OperationKind,
     /// The revision that is published.
     pub revision: Option<u32>,
+    /// The earlier revision that it restores.
+    pub restored_revision: Option<u32>,
 }
 
 impl Hub {
@@ -54,6 +56,7 @@ impl Hub {
             workload: request.name.to_owned(),
             kind: request.kind,
             revision: request.revision,
+            restored_revision: request.restored_revision,
             actor: actor.name.clone(),
             started_at: self.clock().now(),
             closed_at: None,

@@ -242,6 +242,7 @@ impl ComputedPlan {
             findings,
             blast_radius,
             waves: snapshot.draft.preview_waves(),
+            on_failure: snapshot.draft.spec.rollout.on_failure,
             targets: Vec::new(),
             cluster_plans: BTreeMap::new(),
             variants: inputs.compare_bundles(),

@@ -11,6 +11,8 @@ use store::Tx;
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
+mod clusters;
+
 impl Hub {
     /// The rollout of a revision, by default the published one; `None` if it has no waves.
     ///
@@ -18,12 +20,22 @@ impl Hub {
     /// There is no such workload, or no such revision of it.
     pub async fn get_rollout(&self, name: &str, revision: Option<u32>) -> Result<Option<Rollout>, Error> {
         let mut tx = self.read().await?;
-        let workload = self.load_workload_head(&mut tx, name).await?;
+        self.find_named_rollout(&mut tx, name, revision).await
+    }
+
+    /// The same within a transaction.
+    async fn find_named_rollout(
+        &self,
+        tx: &mut Tx,
+        name: &str,
+        revision: Option<u32>,
+    ) -> Result<Option<Rollout>, Error> {
+        let workload = self.load_workload_head(tx, name).await?;
         let Some(number) = revision.or(workload.published) else { return Ok(None) };
-        if revision.is_some() && store::revision::get(&mut tx, workload.id, number).await?.is_none() {
+        if revision.is_some() && store::revision::get(tx, workload.id, number).await?.is_none() {
             return Err(Error::revision_not_found(name, number));
         }
-        self.load_rollout(&mut tx, workload.id, number).await
+        self.load_rollout(tx, workload.id, number).await
     }
 
     /// The rollout of a revision with current counts: the counts that the loop stored may be older than the last reports.
@@ -73,6 +85,11 @@ impl Hub {
         let subject = EventSubject::workload(workload.id, name);
         let event = NewEvent::from_detail(detail, &actor.name, subject, now);
         let mut effects = CommitEffects::with_event(event).with_response(actor, 200, &rollout);
+        if verb == RolloutAction::Approve {
+            // Removals may have waited for it.
+            store::queue::PLACER.mark(&mut tx, &[workload.id], now).await?;
+            effects.wake_placer = true;
+        }
         effects.dirty_rollouts.insert(workload.id);
         self.commit(tx, effects).await?;
         Ok(rollout)
@@ -129,9 +146,9 @@ impl Hub {
         Ok(rollout)
     }
 
-    /// Supersedes the active rollout after a newer publish or an unpublish: no further cluster is admitted.
+    /// Supersedes the active rollout, or one that was rolled back, after a newer publish or an unpublish: no further cluster is admitted.
     pub(crate) async fn supersede_rollout(&self, tx: &mut Tx, workload: WorkloadId) -> Result<(), Error> {
-        if let Some(mut rollout) = store::rollout::get_active(tx, workload).await? {
+        if let Some(mut rollout) = store::rollout::get_open(tx, workload).await? {
             rollout.supersede(self.clock().now());
             store::rollout::update(tx, &rollout).await?;
         }

@@ -6,7 +6,7 @@ use domain::authorization::UserAction;
 use domain::cluster::Connectivity;
 use domain::labels::Labels;
 use domain::placement::Decision;
-use domain::rollout::WavePreview;
+use domain::rollout::{OnFailure, WavePreview};
 use domain::workload::{Workload, WorkloadHead, WorkloadSpec};
 use domain::{Digest, Finding, WorkloadId};
 use store::Tx;
@@ -119,6 +119,9 @@ pub struct CheckResult {
     /// The waves of its rollout; empty without waves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waves: Vec<WavePreview>,
+    /// What happens when more clusters fail than a wave allows.
+    #[serde(default, skip_serializing_if = "OnFailure::is_pause")]
+    pub on_failure: OnFailure,
 }
 
 impl Hub {
@@ -148,7 +151,7 @@ impl Hub {
     /// workload.
     pub(crate) async fn lock_workloads(&self, tx: &mut Tx, ids: &[WorkloadId]) -> Result<(), Error> {
         store::workload::lock_many(tx, ids).await?;
-        store::rollout::lock_active(tx, ids).await?;
+        store::rollout::lock_open(tx, ids).await?;
         Ok(store::release::lock_by_workloads(tx, ids).await?)
     }
 

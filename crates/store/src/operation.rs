@@ -21,7 +21,7 @@ pub struct StoredOperation {
 
 fn select() -> Sql {
     sql(
-        "SELECT id, workload_id, workload_name, kind, revision, actor, started_at, closed_at, counts FROM operation WHERE ",
+        "SELECT id, workload_id, workload_name, kind, revision, restored_revision, actor, started_at, closed_at, counts FROM operation WHERE ",
     )
 }
 
@@ -31,6 +31,7 @@ fn read_row(row: &RowReader<'_>) -> Result<StoredOperation, DecodeError> {
         workload: row.text("workload_name")?,
         kind: row.enum_value("kind")?,
         revision: row.opt_count("revision")?,
+        restored_revision: row.opt_count("restored_revision")?,
         actor: row.text("actor")?,
         started_at: row.timestamp("started_at")?,
         closed_at: row.opt_timestamp("closed_at")?,
@@ -41,13 +42,14 @@ fn read_row(row: &RowReader<'_>) -> Result<StoredOperation, DecodeError> {
 
 /// Adds an open operation.
 pub async fn insert(tx: &mut Tx, workload: WorkloadId, operation: &Operation) -> Result<(), Error> {
-    sql("INSERT INTO operation (id, workload_id, workload_name, kind, revision, actor, started_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7)")
+    sql("INSERT INTO operation (id, workload_id, workload_name, kind, revision, restored_revision, actor, started_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
     .bind_text(operation.id)
     .bind_text(workload)
     .bind(operation.workload.clone())
     .bind(operation.kind.as_str().to_owned())
     .bind(operation.revision.map(i64::from))
+    .bind(operation.restored_revision.map(i64::from))
     .bind(operation.actor.clone())
     .bind(operation.started_at.millis())
     .execute(tx)

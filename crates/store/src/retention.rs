@@ -83,6 +83,7 @@ const DELETE_ARTIFACTS: &str = "DELETE FROM artifact WHERE digest IN \
       AND NOT EXISTS (SELECT 1 FROM release r WHERE r.desired = a.digest) \
       AND NOT EXISTS (SELECT 1 FROM release r WHERE r.released = a.digest) \
       AND NOT EXISTS (SELECT 1 FROM release r WHERE r.applied = a.digest) \
+      AND NOT EXISTS (SELECT 1 FROM release r WHERE r.rollback_bundle = a.digest) \
       AND NOT EXISTS (SELECT 1 FROM release r WHERE r.rendered_facts = a.digest) \
       AND NOT EXISTS (SELECT 1 FROM cluster_facts f WHERE f.schema_digest = a.digest) \
       AND NOT EXISTS (SELECT 1 FROM idempotency_record i WHERE i.body_digest = a.digest) \
@@ -212,7 +213,7 @@ impl RetainedTable {
                                   AND w.published_revision = r.number) \
                   AND NOT EXISTS (SELECT 1 FROM release x WHERE x.workload_id = r.workload_id \
                                   AND (x.revision = r.number OR x.released_revision = r.number \
-                                       OR x.applied_revision = r.number)) \
+                                       OR x.applied_revision = r.number OR x.rollback_revision = r.number)) \
                   AND NOT EXISTS (SELECT 1 FROM rollout o WHERE o.workload_id = r.workload_id \
                                   AND o.revision = r.number AND o.active = 1) \
                   ORDER BY r.created_at LIMIT $2)"

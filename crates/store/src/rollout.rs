@@ -11,6 +11,10 @@ use crate::release::{self, row};
 use crate::sql::{sql, to_json};
 use crate::{Error, Tx};
 
+mod clusters;
+
+pub use clusters::list_clusters;
+
 /// Adds the rollout of a revision. [`Error::AlreadyExists`] if the revision has one.
 pub async fn insert(tx: &mut Tx, rollout: &Rollout) -> Result<(), Error> {
     note_cause(tx, rollout);
@@ -42,10 +46,9 @@ pub async fn update(tx: &mut Tx, rollout: &Rollout) -> Result<bool, Error> {
     Ok(changed == 1)
 }
 
-/// A rollout that waits for a person, or has silent clusters, may open an incident of its workload.
+/// A rollout that waits for a person, is rolled back, or has silent clusters may open an incident of its workload.
 fn note_cause(tx: &mut Tx, rollout: &Rollout) {
-    let may_open = rollout.state.needs_attention() || rollout.count_silent() > 0;
-    tx.note_cause(rollout.workload, may_open, rollout.since);
+    tx.note_cause(rollout.workload, rollout.may_open_incident(), rollout.since);
 }
 
 const SELECT: &str = "SELECT workload_id, body FROM rollout WHERE workload_id = $1";
@@ -56,34 +59,32 @@ pub async fn get(tx: &mut Tx, workload: WorkloadId, revision: u32) -> Result<Opt
     decode_row(statement.push_locking_clause(tx).fetch_optional(tx).await?, "rollout", read)
 }
 
-/// The active rollout of a workload, locked until the transaction ends.
-pub async fn get_active(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Rollout>, Error> {
-    let statement = sql(SELECT).push(" AND active = 1").bind_text(workload);
+/// One that is active, or was rolled back and is not replaced yet.
+const IS_OPEN: &str = " AND (active = 1 OR needs_attention = 1)";
+
+/// The active rollout of a workload, or the one that was rolled back and is not replaced yet, locked until the transaction ends.
+pub async fn get_open(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Rollout>, Error> {
+    let statement = sql(SELECT).push(IS_OPEN).bind_text(workload);
     decode_row(statement.push_locking_clause(tx).fetch_optional(tx).await?, "rollout", read)
 }
 
-/// The active rollout of a workload, for its incidents. Nothing is locked: a change that is committed later is a mark of its own.
-pub async fn find_active(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Rollout>, Error> {
-    let statement = sql(SELECT).push(" AND active = 1").bind_text(workload);
+/// The same for its incidents. Nothing is locked: a change that is committed later is a mark of its own.
+pub async fn find_open(tx: &mut Tx, workload: WorkloadId) -> Result<Option<Rollout>, Error> {
+    let statement = sql(SELECT).push(IS_OPEN).bind_text(workload);
     decode_row(statement.fetch_optional(tx).await?, "rollout", read)
 }
 
-/// Locks the active rollouts of these workloads until the transaction ends, in the order of workloads.
-pub async fn lock_active(tx: &mut Tx, workloads: &[WorkloadId]) -> Result<(), Error> {
+/// Locks the rollouts of these workloads that are active, or were rolled back and are not replaced yet, until the transaction ends, in the
+/// order of workloads.
+pub async fn lock_open(tx: &mut Tx, workloads: &[WorkloadId]) -> Result<(), Error> {
     let mut workloads = workloads.to_vec();
     workloads.sort_unstable();
     for some in workloads.chunks(500) {
         let select =
-            sql("SELECT workload_id FROM rollout WHERE active = 1 AND workload_id IN ").push_list(some);
+            sql("SELECT workload_id FROM rollout WHERE workload_id IN ").push_list(some).push(IS_OPEN);
         select.push(" ORDER BY workload_id").push_locking_clause(tx).fetch_all(tx).await?;
     }
     Ok(())
-}
-
-/// Whether a workload has an active rollout.
-pub async fn has_active(tx: &mut Tx, workload: WorkloadId) -> Result<bool, Error> {
-    let found = sql("SELECT COUNT(*) FROM rollout WHERE workload_id = $1 AND active = 1").bind_text(workload);
-    Ok(found.fetch_number(tx).await? > 0)
 }
 
 /// The workloads with an active rollout that have a release on this cluster.
@@ -141,9 +142,44 @@ pub async fn count_waves(
     }
     let mut waves = vec![WaveCounts::default(); rollout.waves.len()];
     for (wave, gate, state, count) in counted {
-        waves[wave].add(gate == Gate::Closed, state, &count);
+        match gate {
+            Gate::RolledBack => waves[wave].rolled_back += count.count,
+            _ => waves[wave].add(gate == Gate::Closed, state, &count),
+        }
     }
     Ok(waves)
+}
+
+/// Whether a rollout can change by the state of a release of this revision: it is active, or clusters are rolled back on which the
+/// revision fails, also one that gets it after the others.
+pub async fn is_affected(tx: &mut Tx, workload: WorkloadId, revision: Option<u32>) -> Result<bool, Error> {
+    let found = sql("SELECT COUNT(*) FROM rollout WHERE workload_id = $1 \
+                     AND (active = 1 OR (revision = $2 AND body LIKE '%\"onFailure\":\"rollbackCluster\"%'))")
+    .bind_text(workload)
+    .bind(revision.map_or(0, i64::from));
+    Ok(found.fetch_number(tx).await? > 0)
+}
+
+/// Admitted releases of a revision that fail with it, were never operational with it and had another bundle or none before; at most
+/// `limit`: first those with another bundle, because a first installation may have to stay, and of these the ones that fail for the longest
+/// time. They are locked until the transaction ends, in the order of ids.
+pub async fn list_failing(tx: &mut Tx, rollout: &Rollout, limit: u32) -> Result<Vec<Release>, Error> {
+    let failing = ReleaseState::ALL.iter().copied().filter(|state| state.is_failing());
+    let rows = sql("SELECT r.id FROM release r WHERE r.workload_id = $1 AND r.revision = $2 AND r.released_revision = $2 \
+                    AND r.wave IS NOT NULL AND r.gate = 'Open' \
+                    AND (r.confirmed_revision IS NULL OR r.confirmed_revision <> $2) \
+                    AND r.desired = r.released \
+                    AND (r.rollback_bundle <> r.released OR r.rollback_bundle IS NULL \
+                         AND (r.installed_revision IS NULL OR r.installed_revision = $2)) AND r.state IN ")
+    .bind_text(rollout.workload)
+    .bind(i64::from(rollout.revision))
+    .push_list(failing.map(ReleaseState::as_str))
+    .push(" ORDER BY CASE WHEN r.rollback_bundle IS NULL THEN 1 ELSE 0 END, r.state_since, r.id LIMIT ")
+    .push_bind(i64::from(limit))
+    .fetch_all(tx)
+    .await?;
+    let ids = decode_rows(&rows, "release", |row: &RowReader<'_>| row.parse::<ReleaseId>("id"))?;
+    release::get_many(tx, &ids).await
 }
 
 /// The releases of a revision by wave, gate and `state`, an expression.
@@ -206,4 +242,39 @@ pub async fn list_gated(
         ids.extend(decode_rows(&select("=", most).fetch_all(tx).await?, "release", id)?);
     }
     release::get_many(tx, &ids).await
+}
+
+/// Releases that a rollback of the waves from `first_wave` on has to roll back, at most `limit`: those that got the revision, and had
+/// another bundle before. They are locked until the transaction ends.
+pub async fn list_to_roll_back(
+    tx: &mut Tx,
+    rollout: &Rollout,
+    first_wave: u32,
+    limit: u32,
+) -> Result<Vec<Release>, Error> {
+    let rows = sql(
+        "SELECT r.id FROM release r WHERE r.workload_id = $1 AND r.revision = $2 AND r.released_revision = $2 \
+         AND r.gate = 'Open' AND r.desired = r.released AND r.wave >= $3 AND r.rollback_bundle <> r.released \
+         ORDER BY r.wave, r.cluster_name LIMIT $4",
+    )
+    .bind_text(rollout.workload)
+    .bind(i64::from(rollout.revision))
+    .bind(i64::from(first_wave))
+    .bind(i64::from(limit))
+    .fetch_all(tx)
+    .await?;
+    let ids = decode_rows(&rows, "release", |row| row.parse::<ReleaseId>("id"))?;
+    release::get_many(tx, &ids).await
+}
+
+/// Number of releases of the waves from `first_wave` on that were rolled back, and whose clusters have not reported the bundle of before
+/// as applied yet.
+pub async fn count_rolling_back(tx: &mut Tx, rollout: &Rollout, first_wave: u32) -> Result<i64, Error> {
+    sql("SELECT COUNT(*) FROM release WHERE workload_id = $1 AND revision = $2 AND gate = 'RolledBack' AND wave >= $3 \
+         AND released IS NOT NULL AND (applied IS NULL OR applied <> released)")
+    .bind_text(rollout.workload)
+    .bind(i64::from(rollout.revision))
+    .bind(i64::from(first_wave))
+    .fetch_number(tx)
+    .await
 }

@@ -1,4 +1,6 @@
 //! Operations on rollouts.
 
+pub mod clusters;
 pub mod control;
 pub mod get;
+pub mod report;

@@ -75,6 +75,8 @@ async fn s1_24_the_openapi_document_lists_these_operations() {
     /api/v1/projects/{project}/workloads/{workload}/revisions GET listRevisions
     /api/v1/projects/{project}/workloads/{workload}/revisions/{revision} GET getRevision
     /api/v1/projects/{project}/workloads/{workload}/rollout GET getRollout
+    /api/v1/projects/{project}/workloads/{workload}/rollout/clusters GET listRolloutClusters
+    /api/v1/projects/{project}/workloads/{workload}/rollout/report GET reportRollout
     /api/v1/projects/{project}/workloads/{workload}/rollout:{verb} POST controlRollout
     /api/v1/projects/{project}/workloads/{workload}/status GET getWorkloadStatus
     /api/v1/projects/{project}/workloads/{workload}/values GET getValues

@@ -1,4 +1,4 @@
-//! Names and bodies of deployments: release names, whole responses, and a conversation as clients of the original API have it.
+//! Names and bodies of deployments: release names and whole responses.
 
 use domain::chart::ChartSource;
 use domain::deployment::group_placement;
@@ -6,7 +6,7 @@ use domain::page::ListQuery;
 use reqwest::{Method, StatusCode};
 
 use super::charts::{chart_workload, describe_chart};
-use super::deployments::{DEPLOYMENTS, GROUPS, WEB, fleet_of, outcomes};
+use super::deployments::{DEPLOYMENTS, GROUPS, WEB, fleet_of};
 use super::*;
 
 const ASIA: &str = "/api/v1/orgs/default/clustergroups/asia/deployments";
@@ -191,74 +191,12 @@ async fn s1_19_the_whole_body_of_a_deployment_has_the_fields_of_the_original_api
                 // It may not be assessed yet.
                 "health": view["targetClusters"][0]["health"],
             }],
+            "history": [{
+                "version": 1, "updatedAt": view["history"][0]["updatedAt"], "status": "DEPLOYED",
+                "chartVersion": "1.2.0", "description": "local/web 1.2.0",
+            }],
         });
         assert_eq!(view, expected);
-        fleet.stop().await;
-    }))
-    .await;
-}
-
-/// Bodies as clients of the original API write them: flags are texts, and the key of a dry run is in lower case.
-const CREATE: &str = r#"{
-    "name": "local/web", "version": "1.0.0", "namespace": "shop", "releaseName": "cockroach",
-    "dryrun": "false", "rollingMode": false, "atomic": "false", "package": "",
-    "values": {"replicas": 3, "region": "none"},
-    "valueOverrides": {
-        "pke-demo": {"region": "eu-west-1"},
-        "gke-demo": {"region": "europe-west1", "join": "pke-demo"}
-    }
-}"#;
-const EDIT: &str = r#"{
-    "name": "local/web", "version": "1.1.0", "dryrun": "false", "reuseValues": "true",
-    "valueOverrides": {"pke-demo": {"join": "gke-demo"}}
-}"#;
-
-#[tokio::test(flavor = "multi_thread")]
-async fn s1_10_s1_18_s1_21_s1_22_a_client_of_the_original_api_has_its_whole_conversation() {
-    with_timeout(Box::pin(async {
-        let fleet = fleet_of(&["pke-demo", "gke-demo"]).await;
-        let group = json!({"name": "europe", "members": fleet.ids(&[0, 1])});
-        let (status, group) = fleet.send(Method::POST, GROUPS, group).await;
-        assert_eq!(
-            (status, &group["enabledFeatures"]),
-            (StatusCode::CREATED, &json!(["deployment"])),
-            "{group}"
-        );
-        let literal = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-        let (status, created) = fleet.send(Method::POST, DEPLOYMENTS, literal(CREATE)).await;
-        assert_eq!(
-            (status, &created["releaseName"]),
-            (StatusCode::CREATED, &json!("cockroach")),
-            "{created}"
-        );
-        assert_eq!(outcomes(&created), ["gke-demo SUCCEEDED", "pke-demo SUCCEEDED"]);
-        assert_eq!(
-            fleet.data(1, "cockroach"),
-            json!({"replicas": "3", "region": "europe-west1", "join": "pke-demo", "chart": "1.0.0"})
-        );
-
-        let path = format!("{DEPLOYMENTS}/cockroach");
-        let (status, edited) = fleet.send(Method::PUT, &path, literal(EDIT)).await;
-        assert_eq!(status, StatusCode::OK, "{edited}");
-        let (status, view) = fleet.send(Method::GET, &path, Value::Null).await;
-        assert_eq!((status, &view["chartVersion"]), (StatusCode::OK, &json!("1.1.0")), "{view}");
-        assert_eq!(view["values"], json!({"replicas": 3, "region": "none"}));
-        assert_eq!(
-            view["valueOverrides"],
-            json!({"pke-demo": {"region": "eu-west-1", "join": "gke-demo"},
-                "gke-demo": {"region": "europe-west1", "join": "pke-demo"}})
-        );
-        assert_eq!(fleet.statuses(&path).await, ["gke-demo DEPLOYED 1.1.0", "pke-demo DEPLOYED 1.1.0"]);
-
-        let (status, synced) = fleet.send(Method::PUT, &format!("{path}/sync"), Value::Null).await;
-        assert_eq!((status, &synced["message"]), (StatusCode::ACCEPTED, &json!("nothing to do")));
-        assert_eq!(outcomes(&synced), ["gke-demo SUCCEEDED", "pke-demo SUCCEEDED"]);
-        let (status, deleted) = fleet.send(Method::DELETE, &path, Value::Null).await;
-        assert_eq!((status, outcomes(&deleted).len()), (StatusCode::OK, 2), "{deleted}");
-        fleet
-            .wait_until(async || fleet.send(Method::GET, &path, Value::Null).await.0 == StatusCode::NOT_FOUND)
-            .await;
-        assert_eq!(fleet.send(Method::GET, DEPLOYMENTS, Value::Null).await.1, json!([]));
         fleet.stop().await;
     }))
     .await;

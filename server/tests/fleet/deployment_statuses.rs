@@ -8,7 +8,7 @@ use super::deployments::{DEPLOYMENTS, EU, WEB, fleet_of, outcomes};
 use super::*;
 
 /// Charts 2.0.0 and 2.1.0 of `web`, with the Jobs `create` before the installation and `migrate` before an upgrade.
-async fn upload_charts_with_jobs(fleet: &TestFleet) {
+pub(super) async fn upload_charts_with_jobs(fleet: &TestFleet) {
     let (install, upgrade) = (hook_job("create", "pre-install"), hook_job("migrate", "pre-upgrade"));
     let files = [("templates/create.yaml", install.as_str()), ("templates/migrate.yaml", upgrade.as_str())];
     for version in ["2.0.0", "2.1.0"] {
@@ -21,7 +21,7 @@ fn web(version: &str) -> Value {
 }
 
 /// Lets the pods of these Jobs start on no cluster; none of them lets all start.
-fn stop_jobs(fleet: &TestFleet, jobs: &[&str]) {
+pub(super) fn stop_jobs(fleet: &TestFleet, jobs: &[&str]) {
     for cluster in &fleet.clusters {
         cluster.faults().set_unschedulable_pods(jobs.iter().map(|&job| job.to_owned()).collect());
     }
@@ -161,14 +161,16 @@ async fn s1_13_s1_20_s1_22_a_deployment_is_deleting_while_an_object_terminates_a
         set_finalizers(&fleet, 1, &json!(["example.com/backup"]));
         let (status, started) = fleet.send_with_wait(Method::DELETE, WEB, Value::Null, "wait=0").await;
         assert_eq!(status, StatusCode::ACCEPTED, "{started}");
-        // The cluster that has removed it is not listed any more.
+        // The cluster that has removed it is listed until the last one has.
         let is_deleting = async || {
             let statuses = fleet.statuses(WEB).await;
-            statuses.len() == 1 && statuses[0].starts_with("eu-2 DELETING ")
+            statuses.len() == 2 && statuses[0] == "eu-1 DELETED " && statuses[1].starts_with("eu-2 DELETING ")
         };
         fleet.wait_until(is_deleting).await;
         assert_eq!(fleet.count_running(&started).await, 1);
         assert!(fleet.data(0, "web").is_null() && !fleet.data(1, "web").is_null());
+        let (_, view) = fleet.send(Method::GET, WEB, Value::Null).await;
+        assert_eq!(view["history"][0]["status"], "DELETING", "{view}");
 
         set_finalizers(&fleet, 1, &json!([]));
         let is_gone = async || fleet.send(Method::GET, WEB, Value::Null).await.0 == StatusCode::NOT_FOUND;

@@ -112,7 +112,7 @@ async fn s1_13_s1_20_s1_23_a_cluster_that_is_down_is_deferred_reported_and_clean
         // Without force it stays until the cluster has returned.
         let (status, deleted) = fleet.send(Method::DELETE, WEB, Value::Null).await;
         assert_eq!((status, outcomes(&deleted)), (StatusCode::MULTI_STATUS, vec!["eu-1 SUCCEEDED".into(), "eu-2 DEFERRED".into()]));
-        assert_eq!(fleet.statuses(WEB).await, ["eu-2 UNKNOWN 1.0.0 stale"]);
+        assert_eq!(fleet.statuses(WEB).await, ["eu-1 DELETED ", "eu-2 UNKNOWN 1.0.0 stale"]);
         let (status, forced) = fleet.send(Method::DELETE, &format!("{WEB}?force=true"), Value::Null).await;
         assert_eq!((status, &forced["message"]), (StatusCode::OK, &Value::Null), "{forced}");
         fleet.wait_until(async || fleet.send(Method::GET, WEB, Value::Null).await.0 == StatusCode::NOT_FOUND).await;
@@ -330,7 +330,6 @@ async fn g105_s1_10_s1_11_requests_that_can_not_be_done_are_refused_with_their_r
             "deployment using custom chart content is unsupported",
         )
         .await;
-        refused(json!({"name": "local/web", "atomic": true}), "atomic is not supported").await;
         refused(json!({"name": "local/nope", "version": "1.0.0"}), "There is no chart").await;
         refused(json!({"name": "local/web", "version": "9.0.0"}), "has no version").await;
         refused(

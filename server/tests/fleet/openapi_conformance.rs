@@ -72,6 +72,8 @@ impl<'c> CheckedClient<'c> {
             "/revisions/1",
             "/revisions/2?cluster=eu-1",
             "/rollout",
+            "/rollout/clusters?limit=2",
+            "/rollout/report?format=json",
             "/status",
             "/values?cluster=eu-1&source=true",
             "/manifests?cluster=eu-1",

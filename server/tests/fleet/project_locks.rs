@@ -11,7 +11,7 @@ use super::draft_sources::viewer_of;
 use super::*;
 
 fn lock(text: &str) -> ProjectPut {
-    ProjectPut { locked_values: text.to_owned() }
+    ProjectPut { locked_values: text.to_owned(), ..ProjectPut::default() }
 }
 
 #[tokio::test(flavor = "multi_thread")]

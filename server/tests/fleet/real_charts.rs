@@ -6,14 +6,13 @@ use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use reqwest::{Method, StatusCode};
 use testkit::{ControlPlane, ControlPlaneOptions};
 
-use super::charts::{chart, corpus_chart, fleet_with_helm, helm_program, set_helm, update_chart};
+use super::charts::{chart, corpus_chart, fleet_with_helm, update_chart};
 use super::deployments::{DEPLOYMENTS, EU, fleet_of, outcomes};
 use super::*;
 use domain::chart::ChartSource;
-use domain::release::SyncStatus;
 
 /// A workload of this chart on these clusters.
-fn chart_workload((chart, version): (&str, &str), values: &str, clusters: &[&str]) -> NewWorkload {
+pub(super) fn chart_workload((chart, version): (&str, &str), values: &str, clusters: &[&str]) -> NewWorkload {
     let mut new = web_workload();
     new.spec.source = Source::Chart(ChartSource {
         chart: format!("local/{chart}"),
@@ -404,89 +403,6 @@ async fn a_password_and_an_authority_stay_when_the_api_server_of_a_real_cluster_
         let after = login().await;
         assert_eq!((&after["password"], &after["ca.crt"]), (&before["password"], &before["ca.crt"]));
         assert_eq!(after["version"].0, b"v1.39.9", "the publish renders for the new version");
-        fleet.stop().await;
-    }))
-    .await;
-}
-
-/// Every chart of the corpus, with values by which it needs no storage.
-const REAL_CHARTS: [(&str, &str, &str); 8] = [
-    ("alertmanager", "1.42.0", "persistence: {enabled: false}\n"),
-    (
-        "app-template",
-        "4.1.1",
-        "controllers: {main: {containers: {main: {image: {repository: nginx, tag: '1.29'}}}}}\n",
-    ),
-    ("cockroachdb", "21.0.1", "tls: {enabled: false}\nstorage: {persistentVolume: {enabled: false}}\n"),
-    ("ingress-nginx", "4.15.1", "controller: {service: {type: ClusterIP}}\n"),
-    ("podinfo", "6.14.1", "ui: {message: hello}\n"),
-    (
-        "prometheus",
-        "29.27.0",
-        "server: {persistentVolume: {enabled: false}}\nalertmanager: {persistence: {enabled: false}}\n",
-    ),
-    ("prometheus-node-exporter", "4.56.1", "resources: {limits: {memory: 64Mi}}\n"),
-    ("prometheus-operator-crds", "31.0.1", "crds: {annotations: {example.com/owner: ops}}\n"),
-];
-
-/// What charts ask for of the APIs of a cluster and Helm does not assume.
-const SERVED_CRON_JOB: &str = "batch/v1/CronJob";
-
-/// The objects of `helm template` without hooks and tests, as kubectl finds them on the cluster. What it does not find fails the test.
-fn find_objects_of_helm(plane: &ControlPlane, (name, values): (&str, &str), archive: &[u8]) -> usize {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |file: &str, content: &[u8]| {
-        let path = folder.path().join(file);
-        std::fs::write(&path, content).unwrap();
-        path
-    };
-    let (archive, values) = (write("chart.tgz", archive), write("values.yaml", values.as_bytes()));
-    let mut template = std::process::Command::new(helm_program());
-    template.args(["template", name]).arg(archive).arg("-f").arg(values);
-    template.args(["-n", name, "--include-crds", "--no-hooks", "--skip-tests", "--skip-schema-validation"]);
-    let printed = template
-        .args(["--kube-version", plane.version(), "--api-versions", SERVED_CRON_JOB])
-        .output()
-        .unwrap();
-    assert!(printed.status.success(), "{name}: {}", String::from_utf8_lossy(&printed.stderr));
-    let objects = write("objects.yaml", &printed.stdout);
-    let mut get = plane.command("kubectl");
-    let found = get.args(["get", "-n", name, "-o", "name", "-f"]).arg(objects).output().unwrap();
-    assert!(found.status.success(), "{name}: {}", String::from_utf8_lossy(&found.stderr));
-    String::from_utf8(found.stdout).unwrap().lines().count()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn s4_4_every_object_that_helm_prints_for_a_real_chart_is_on_a_real_cluster() {
-    let test = "s4_4_every_object_that_helm_prints_for_a_real_chart_is_on_a_real_cluster";
-    if testkit::find_corpus(test).is_none() || !testkit::is_available(test) {
-        return;
-    }
-    with_timeout(Box::pin(async {
-        let plane = ControlPlane::start(ControlPlaneOptions::with_workloads()).await;
-        let mut fleet = TestFleet::start_with(&[]).await;
-        set_helm(&fleet).await;
-        fleet.join_cluster("real", plane.client()).await;
-        fleet.wait_for_connectivity("real", domain::cluster::Connectivity::Online).await;
-        let mut counts = Vec::new();
-        for (name, version, values) in REAL_CHARTS {
-            let archive = corpus_chart(test, &format!("{name}-{version}")).unwrap();
-            fleet.client.upload_chart(archive.clone()).await.unwrap();
-            let mut new = chart_workload((name, version), values, &["real"]);
-            (new.name, new.spec.namespace) = (name.to_owned(), name.to_owned());
-            fleet.client.create_workload(&new).await.unwrap();
-            fleet.client.publish_workload(name, &PublishRequest::default(), None).await.unwrap();
-            // Some can't be healthy beside the others: two of them use the same port of every node.
-            let is_synced = |status: &WorkloadStatus| {
-                let mut targets = status.target_clusters.iter();
-                targets.next().is_some_and(|target| target.sync == SyncStatus::Synced)
-            };
-            fleet.wait_for_status(name, is_synced).await;
-            counts.push((name, find_objects_of_helm(&plane, (name, values), &archive)));
-        }
-        assert!(counts.iter().all(|(_, count)| *count > 0), "{counts:?}");
-        let definitions = counts.iter().find(|(name, _)| *name == "prometheus-operator-crds");
-        assert_eq!(definitions.map(|(_, count)| *count), Some(10), "{counts:?}");
         fleet.stop().await;
     }))
     .await;

@@ -184,7 +184,8 @@ async fn s2_5_a_delivery_waits_for_the_approval_of_another_user_than_its_publish
         assert_eq!(approved.waves[0].approved_by.as_deref(), Some("ben"));
         fleet.wait_for_web(|status| status.counts.healthy() == 3).await;
         let stages = fleet.list_stages("eu-1").await;
-        let approval = json!({"by": "ben", "revision": 1, "wave": "wave 1 of 1 (all)"});
+        let at = approved.waves[0].approved_at.unwrap().to_string();
+        let approval = json!({"by": "ben", "revision": 1, "wave": "wave 1 of 1 (all)", "at": at});
         let shown = stage(&stages, StageName::Approved);
         assert_eq!((&shown["state"], &shown["approval"]), (&json!("done"), &approval), "{shown}");
         fleet.stop().await;

@@ -202,16 +202,15 @@ fn describe_outcome(group: &EventGroup<'_>) -> String {
         .values()
         .filter(|(_, state)| matches!(state, ReleaseState::Healthy | ReleaseState::NotAssessed));
     let healthy = u32::try_from(healthy.count()).unwrap_or(u32::MAX);
-    let is_completed = |event: &&Event| {
-        matches!(
-            event.detail,
-            Some(EventDetail::Rollout {
-                change: RolloutEvent::StateChanged { to: RolloutState::Completed, .. },
-                ..
-            })
-        )
+    let end = |event: &&Event| match &event.detail {
+        Some(EventDetail::Rollout { change: RolloutEvent::StateChanged { to, .. }, .. }) => match to {
+            RolloutState::Completed => Some("rollout completed"),
+            RolloutState::RolledBack { .. } => Some("rollout rolled back"),
+            _ => None,
+        },
+        _ => None,
     };
-    let completed = if group.events.iter().any(is_completed) { "rollout completed" } else { "" };
+    let completed = group.events.iter().find_map(end).unwrap_or("");
     let outcome = match failing.first() {
         Some(first) => {
             let names = join_clusters(failing.iter().map(|event| event.cluster_name.as_str()));

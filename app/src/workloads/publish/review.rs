@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use domain::cluster::Connectivity;
 use domain::placement::Decision;
 use domain::plan::{BlastRadius, ClusterPlan, ClusterPlanGroup, CreatedManifest, FieldChange};
-use domain::rollout::WavePreview;
+use domain::rollout::{OnFailure, WavePreview};
 use domain::workload::{Intent, WorkloadView};
 use domain::{Digest, Finding, Timestamp};
 use leptos::prelude::*;
@@ -32,6 +32,8 @@ pub struct Review {
     pub connectivity: BTreeMap<String, Connectivity>,
     /// The waves of the rollout; empty without waves.
     pub waves: Vec<WavePreview>,
+    /// What happens when more clusters fail than a wave allows.
+    pub on_failure: OnFailure,
     /// Objects per cluster, before overrides.
     pub objects: u32,
     /// The settings that differ from the published revision.
@@ -188,6 +190,7 @@ pub async fn review_read(
         decision: checked.decision,
         connectivity: checked.not_online,
         waves: checked.waves,
+        on_failure: checked.on_failure,
         objects: u32::try_from(checked.manifests).unwrap_or(u32::MAX),
         settings: found.settings,
         blocked_reason: found.unavailable.map(|why| why.to_string()),
@@ -314,6 +317,7 @@ mod tests {
             decision: Decision::default(),
             connectivity: BTreeMap::new(),
             waves: Vec::new(),
+            on_failure: OnFailure::Pause,
             objects: 1,
             settings: Vec::new(),
             blocked_reason: None,

@@ -127,7 +127,7 @@ fn Waves(review: Review) -> impl IntoView {
             </a>
         }
     });
-    let waves = review.waves;
+    let (waves, on_failure) = (review.waves, review.on_failure);
     let n = u32::try_from(waves.len()).unwrap_or(u32::MAX);
     (n > 0).then(|| {
         view! {
@@ -139,6 +139,7 @@ fn Waves(review: Review) -> impl IntoView {
                     {change}
                 </div>
                 <WaveList waves=Signal::stored(waves) />
+                <p class="meta">{on_failure.description()}</p>
             </section>
         }
     })

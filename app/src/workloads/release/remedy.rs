@@ -122,6 +122,9 @@ fn describe_remedy(view: &ReleaseView) -> &'static str {
         ReleaseState::Degraded => first_cause(view).and_then(|(_, cause)| cause.remedy()).unwrap_or(
             "The objects are applied but not healthy. Fix the cause shown here, in the draft or on the cluster; a fix outside the draft needs no publish.",
         ),
+        ReleaseState::Failed if view.release.rollback_cause().is_some() => {
+            "It was rolled back to what it ran before. Fix the cause shown here, then publish. If its rollout rolls back each cluster by itself, Sync tries the same revision again."
+        }
         ReleaseState::Failed => match view.release.stages().current().map(|stage| &stage.state) {
             Some(StageState::Failed(reason)) if reason.next_retry.is_none() => {
                 "Fix the cause shown here: another attempt can't succeed before. Then publish, or sync."
@@ -140,7 +143,7 @@ fn describe_remedy(view: &ReleaseView) -> &'static str {
         ReleaseState::Progressing if view.release.health().status == HealthStatus::NotAssessed => {
             "Nothing tells whether its objects work, and the policy waits until they are healthy. If you know that they work, accept what is not assessed in the policies and publish; or let the controller of the kind report conditions."
         }
-        ReleaseState::Suspended => "Nothing. It is suspended: its rollout is paused or aborted.",
+        ReleaseState::Suspended => "Nothing. It is suspended: its rollout is paused, aborted or rolled back.",
         ReleaseState::Terminating => {
             "Objects wait for their finalizers. The controllers that set them have to remove them."
         }

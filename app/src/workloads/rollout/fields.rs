@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::rollout::{MAX_WAVES, Weekday};
+use domain::rollout::{MAX_WAVES, OnFailure, Weekday};
 use leptos::prelude::*;
 
 use super::form::{RolloutForm, WaveForm};
@@ -97,7 +97,7 @@ const LIMIT_FIELDS: [WaveFieldProps; 5] = [
         key: "failures",
         label: "Max failures",
         placeholder: "0",
-        help: "With more, the rollout pauses.",
+        help: "With more, On failure applies.",
         value_mut: |row| &mut row.failures,
     },
     WaveFieldProps {
@@ -115,6 +115,28 @@ const LIMIT_FIELDS: [WaveFieldProps; 5] = [
         value_mut: |row| &mut row.soak,
     },
 ];
+
+/// The checkboxes of a wave.
+const APPROVAL_BOXES: [ApprovalBox; 2] = [
+    ApprovalBox {
+        key: "approval",
+        label: "Requires approval before it starts",
+        value_mut: |row| &mut row.approval,
+    },
+    ApprovalBox {
+        key: "approval_after",
+        label: "Its result requires an approval before the next wave starts",
+        value_mut: |row| &mut row.approval_after,
+    },
+];
+
+/// Properties of a checkbox of a wave.
+#[derive(Clone, Copy)]
+struct ApprovalBox {
+    key: &'static str,
+    label: &'static str,
+    value_mut: fn(&mut WaveForm) -> &mut String,
+}
 
 /// One wave of the form.
 #[derive(Clone, Copy)]
@@ -153,8 +175,6 @@ fn wave_fields(row: WaveRow) -> AnyView {
         };
         text_field(wrong, of, read, write)
     };
-    let needs_approval =
-        move || form.with(|form| form.waves.get(at).is_some_and(|row| row.approval == "yes"));
     let title = move || {
         let name =
             form.with(|form| form.waves.get(at).map(|row| row.name.trim().to_owned())).unwrap_or_default();
@@ -176,26 +196,39 @@ fn wave_fields(row: WaveRow) -> AnyView {
             </div>
             <div class="grid gap-x-3 gap-y-2 sm:grid-cols-2 xl:grid-cols-4">{TARGET_FIELDS.iter().map(field).collect_view()}</div>
             <div class="grid grid-cols-2 gap-x-3 gap-y-2 xl:grid-cols-4">{LIMIT_FIELDS.iter().map(field).collect_view()}</div>
-            <label class="choice">
-                <input
-                    class="checkbox"
-                    type="checkbox"
-                    name=format!("rollout[waves][{at}][approval]")
-                    value="yes"
-                    checked=untrack(needs_approval)
-                    prop:checked=needs_approval
-                    on:change=move |ev| {
-                        let value = if event_target_checked(&ev) { "yes" } else { "" };
-                        form.update(|form| {
-                            if let Some(row) = form.waves.get_mut(at) {
-                                row.approval = value.to_owned();
-                            }
-                        });
-                    }
-                />
-                "Requires approval before it starts"
-            </label>
+            {APPROVAL_BOXES.iter().map(|part| approval_box(form, at, part)).collect_view()}
         </div>
+    }
+    .into_any()
+}
+
+/// Whether something of the wave has to be approved.
+fn approval_box(form: RwSignal<RolloutForm>, at: usize, part: &ApprovalBox) -> AnyView {
+    let ApprovalBox { key, label, value_mut: of } = *part;
+    let is_on = move || {
+        let mut row = form.with(|form| form.waves.get(at).cloned().unwrap_or_default());
+        of(&mut row).as_str() == "yes"
+    };
+    view! {
+        <label class="choice">
+            <input
+                class="checkbox"
+                type="checkbox"
+                name=format!("rollout[waves][{at}][{key}]")
+                value="yes"
+                checked=untrack(is_on)
+                prop:checked=is_on
+                on:change=move |ev| {
+                    let value = if event_target_checked(&ev) { "yes" } else { "" };
+                    form.update(|form| {
+                        if let Some(row) = form.waves.get_mut(at) {
+                            *of(row) = value.to_owned();
+                        }
+                    });
+                }
+            />
+            {label}
+        </label>
     }
     .into_any()
 }
@@ -261,6 +294,49 @@ fn approver_field(form: RwSignal<RolloutForm>) -> AnyView {
             />
             "Waves are approved only by another user than the one who publishes"
         </label>
+    }
+    .into_any()
+}
+
+/// What happens when clusters fail.
+pub fn on_failure_field(form: RwSignal<RolloutForm>, wrong: FieldFindings) -> AnyView {
+    // The default is the empty value, so that an unchanged form is blank.
+    let value = |one: OnFailure| if one.is_pause() { "" } else { one.as_str() };
+    let selected = untrack(move || form.with(|form| form.on_failure.clone()));
+    let option = |one: OnFailure| {
+        let label = match one {
+            OnFailure::Pause => "Pause",
+            OnFailure::RollbackCluster => "Roll back each cluster",
+            OnFailure::RollbackWave => "Roll back the wave",
+            OnFailure::RollbackAll => "Roll back every wave",
+            OnFailure::Continue => "Continue",
+        };
+        let is_selected = value(one) == selected;
+        view! {
+            <option value=value(one) selected=is_selected>
+                {label}
+            </option>
+        }
+    };
+    let options = OnFailure::ALL.iter().copied().map(option).collect_view();
+    let help = "Roll back each cluster: after the failure timeout it returns to the revision before, and a first installation is \
+                removed there. The others happen with more failures than a wave allows; then a cluster that had no \
+                revision before keeps the new one.";
+    view! {
+        <div class="field">
+            <label class="field-label" for="on-failure">
+                "On failure"
+            </label>
+            <select
+                class="select"
+                id="on-failure"
+                name="rollout[on_failure]"
+                on:change=move |ev| form.update(|form| form.on_failure = event_target_value(&ev))
+            >
+                {options}
+            </select>
+            <p class="field-help">{finding_or_help(wrong, "/rollout/on_failure".to_owned(), help)}</p>
+        </div>
     }
     .into_any()
 }

@@ -10,7 +10,8 @@ use domain::labels::LabelSelector;
 use domain::overrides::ClusterSelector;
 use domain::placement::{FACTS_HINT, FactSelector};
 use domain::rollout::{
-    Approver, CountOrPercent, RolloutStrategy, RolloutWindow, TimeSpan, Wave, Weekday, check,
+    Approver, CountOrPercent, OnFailure, RolloutStrategy, RolloutWindow, TimeSpan, Wave, Weekday,
+    at_once_waves, check,
 };
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,8 @@ pub struct WaveForm {
     pub soak: String,
     /// `yes` if it needs approval.
     pub approval: String,
+    /// `yes` if its result needs approval.
+    pub approval_after: String,
 }
 
 impl WaveForm {
@@ -60,7 +63,8 @@ impl WaveForm {
             failures: amount(&wave.max_failures),
             deferred: amount(&wave.max_deferred),
             soak: wave.soak.as_ref().map(ToString::to_string).unwrap_or_default(),
-            approval: if wave.approval { "yes".to_owned() } else { String::new() },
+            approval: tick(wave.approval),
+            approval_after: tick(wave.approval_after),
         }
     }
 
@@ -98,6 +102,7 @@ impl WaveForm {
             max_deferred: parse_optional(&self.deferred),
             soak: parse_optional(&self.soak),
             approval: self.approval == "yes",
+            approval_after: self.approval_after == "yes",
         })
     }
 }
@@ -108,6 +113,11 @@ struct InvalidWaveField {
     key: &'static str,
     message: String,
     hint: &'static str,
+}
+
+/// The value of a checkbox.
+fn tick(is_on: bool) -> String {
+    if is_on { "yes".to_owned() } else { String::new() }
 }
 
 /// Parses a value; `None` if it is blank or invalid.
@@ -145,6 +155,8 @@ pub struct RolloutForm {
     pub offset: String,
     /// `yes` if the user who publishes may not approve.
     pub approver: String,
+    /// What happens when clusters fail: the name of an [`OnFailure`], or empty for the default.
+    pub on_failure: String,
 }
 
 /// Waves to start from.
@@ -184,7 +196,9 @@ impl RolloutForm {
     /// The form of a rollout, with a spare row.
     pub fn from_strategy(strategy: &RolloutStrategy) -> Self {
         let window = strategy.window.clone().unwrap_or_default();
-        let mut waves: Vec<WaveForm> = strategy.waves.iter().map(WaveForm::from_wave).collect();
+        // The wave of a rollback without waves is none of the user.
+        let own: &[Wave] = if strategy.has_only_rollback() { &[] } else { &strategy.waves };
+        let mut waves: Vec<WaveForm> = own.iter().map(WaveForm::from_wave).collect();
         waves.push(WaveForm::default());
         Self {
             waves,
@@ -193,7 +207,11 @@ impl RolloutForm {
             from: window.from,
             to: window.to,
             offset: window.utc_offset,
-            approver: if strategy.approver.is_anyone() { String::new() } else { "yes".to_owned() },
+            approver: tick(!strategy.approver.is_anyone()),
+            on_failure: match strategy.on_failure {
+                OnFailure::Pause => String::new(),
+                other => other.as_str().to_owned(),
+            },
         }
     }
 
@@ -233,7 +251,12 @@ impl RolloutForm {
         });
         let fail_after: Option<TimeSpan> = parse_optional(&self.fail_after);
         let approver = if self.approver == "yes" { Approver::AnotherUser } else { Approver::Anyone };
-        let strategy = RolloutStrategy { waves, fail_after, window, approver };
+        let on_failure = OnFailure::ALL.iter().copied().find(|one| one.as_str() == self.on_failure);
+        let on_failure = on_failure.unwrap_or_default();
+        if on_failure == OnFailure::RollbackCluster && waves.is_empty() {
+            waves = at_once_waves();
+        }
+        let strategy = RolloutStrategy { waves, fail_after, window, on_failure, approver };
         if wrong.is_empty() { Ok((strategy, rows)) } else { Err(wrong) }
     }
 
@@ -266,6 +289,7 @@ fn field_path(path: &str, rows: &[usize]) -> String {
             "maxConcurrency" => "concurrency",
             "maxFailures" => "failures",
             "maxDeferred" => "deferred",
+            "approvalAfter" => "approval_after",
             "target" => "clusters",
             other => other,
         };
@@ -273,6 +297,7 @@ fn field_path(path: &str, rows: &[usize]) -> String {
     }
     let part = match rest {
         "failAfter" => "fail_after",
+        "onFailure" => "on_failure",
         "window/from" => "from",
         "window/to" => "to",
         "window/utcOffset" => "offset",
@@ -298,18 +323,34 @@ mod tests {
         let strategy: RolloutStrategy = serde_json::from_value(json!({
             "waves": [
                 { "name": "canary", "target": { "clusters": ["a", "b"], "selector": "ring=canary" }, "soak": "10m" },
-                { "name": "eu", "target": { "groups": ["eu"], "fieldSelector": "provider=aws" }, "maxClusters": "25%", "maxConcurrency": 2, "approval": true },
+                { "name": "eu", "target": { "groups": ["eu"], "fieldSelector": "provider=aws" }, "maxClusters": "25%", "maxConcurrency": 2, "approval": true, "approvalAfter": true },
                 { "name": "rest", "maxFailures": "ten", "maxDeferred": "10%" },
             ],
             "failAfter": "90s",
             "window": { "days": ["mon", "fri"], "from": "22:00", "to": "04:00", "utcOffset": "+01:00" },
             "approver": "anotherUser",
+            "onFailure": "rollbackWave",
         }))
         .unwrap();
         let (read, rows) = RolloutForm::from_strategy(&strategy).parse().unwrap();
         assert_eq!((read, rows), (strategy, vec![0, 1, 2]));
         let nothing = RolloutForm::from_strategy(&RolloutStrategy::default());
         assert_eq!(nothing.parse().unwrap().0, RolloutStrategy::default());
+    }
+
+    #[test]
+    fn a_rollback_without_waves_is_a_form_without_waves() {
+        let mut strategy = RolloutStrategy::default();
+        strategy.set_cluster_rollback(true);
+        let form = RolloutForm::from_strategy(&strategy);
+        assert_eq!(
+            (form.preset(), form.on_failure.as_str()),
+            (Some(RolloutPreset::AtOnce), "rollbackCluster")
+        );
+        assert_eq!(form.findings(), []);
+        assert_eq!(form.parse().unwrap().0, strategy);
+        let paused = RolloutForm { on_failure: String::new(), ..form };
+        assert_eq!(paused.parse().unwrap().0, RolloutStrategy::default());
     }
 
     #[test]

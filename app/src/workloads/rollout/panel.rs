@@ -9,7 +9,7 @@ use crate::components::{ErrorBanner, StatusStyle, join_names, pluralize};
 use crate::errors::AppResult;
 use crate::live;
 use crate::paths;
-use crate::permission::{PermittedLink, Refusal, use_refusal};
+use crate::permission::{PermittedLink, Refusal, document_user, use_refusal};
 
 /// The waves with their clusters and limits, in order.
 #[component]
@@ -28,6 +28,7 @@ pub fn WaveList(#[prop(into)] waves: Signal<Vec<WavePreview>>) -> impl IntoView 
                     <span class="name">{wave.name}</span>
                     {format!(" {}", pluralize(outlook.clusters, "cluster"))}
                     {wave.approval.then(|| view! { <span class="tag ml-2">"needs approval"</span> })}
+                    {wave.approval_after.then(|| view! { <span class="tag ml-2">"result needs approval"</span> })}
                 </p>
                 <p class="meta">{names}</p>
                 {(!rules.is_empty()).then(|| view! { <p class="meta">{rules.join(", ")}</p> })}
@@ -71,10 +72,8 @@ const fn required_action(verb: RolloutAction) -> UserAction {
     }
 }
 
-fn rollout_panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
-    let action = ServerAction::<RolloutControl>::new();
-    let error =
-        move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> });
+/// The actions that the state of the rollout allows, and why this user may not take some of them.
+fn action_buttons(name: &str, rollout: &Rollout) -> AnyView {
     let verbs = RolloutAction::ALL.iter().copied().filter(|verb| rollout.check_action(*verb).is_ok());
     let verbs: Vec<RolloutAction> = verbs.collect();
     // The highest role that one of the buttons needs: its reason is shown for all.
@@ -82,33 +81,49 @@ fn rollout_panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
     let refusal = needed.map(use_refusal);
     let refusal = move || refusal?.get().map(|refusal| view! { <Refusal refusal=refusal /> });
     let is_abortable = verbs.contains(&RolloutAction::Abort);
-    let ended = matches!(rollout.state, RolloutState::Aborted { .. });
+    let ended = rollout.state.is_given_up();
+    // The server decides; this only says it before the click.
+    let not_approver = document_user().and_then(|user| rollout.check_approver(&user).err());
+    let not_approver = not_approver.filter(|_| verbs.contains(&RolloutAction::Approve));
+    let is_not_approver = not_approver.is_some();
+    let not_approver = not_approver.map(|why| view! { <span class="meta">{why.to_string()}</span> });
     let buttons = verbs.into_iter().filter(|verb| *verb != RolloutAction::Abort).map(|verb| {
         let is_refused = use_refusal(required_action(verb));
+        let is_own = is_not_approver && verb == RolloutAction::Approve;
         view! {
             <button
                 class="btn btn-sm"
                 type="submit"
                 name="action"
                 value=verb.as_str()
-                disabled=move || is_refused.get().is_some()
+                disabled=move || is_own || is_refused.get().is_some()
             >
                 {action_label(verb)}
             </button>
         }
     });
-    let verbs = view! {
+    view! {
         {buttons.collect_view()}
         {is_abortable.then(|| view! {
-            <PermittedLink action=UserAction::ControlRollout class="btn btn-sm" href=paths::workload_dialog(&name, "abort") label="Abort…" />
+            <PermittedLink action=UserAction::ControlRollout class="btn btn-sm" href=paths::workload_dialog(name, "abort") label="Abort…" />
         })}
         {ended.then(|| view! {
-            <PermittedLink action=UserAction::Plan class="btn btn-sm" href=paths::roll_back(&name, rollout.revision)
+            <PermittedLink action=UserAction::Plan class="btn btn-sm" href=paths::roll_back(name, rollout.revision)
                 label=format!("Publish r{} again", rollout.revision) />
         })}
+        {not_approver}
         {refusal}
-    };
+    }
+    .into_any()
+}
+
+fn rollout_panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
+    let action = ServerAction::<RolloutControl>::new();
+    let error =
+        move || action.value().get().and_then(Result::err).map(|error| view! { <ErrorBanner error=error /> });
+    let verbs = action_buttons(&name, &rollout);
     let look = state_style(&rollout.state);
+    let clusters = paths::query(&paths::rollout(&name), &[("revision", &rollout.revision.to_string())]);
     let now = live::server_now(at);
     let title = format!("Rollout of r{}", rollout.revision);
     let rows =
@@ -137,13 +152,19 @@ fn rollout_panel(name: String, rollout: Rollout, at: Timestamp) -> AnyView {
             </div>
             {error}
             <ol class="waves">{rows}</ol>
+            <p>
+                <a class="link" href=clusters>
+                    "Clusters by wave, and report"
+                </a>
+            </p>
         </section>
     }
     .into_any()
 }
 
 fn wave_item(rollout: &Rollout, at: usize, progress: &WaveProgress) -> impl IntoView + use<> {
-    let gated = if matches!(rollout.state, RolloutState::Aborted { .. }) { "not started" } else { "waiting" };
+    let is_over = rollout.state.is_given_up() || matches!(rollout.state, RolloutState::RollingBack { .. });
+    let gated = if is_over { "not started" } else { "waiting" };
     let parts = [
         (progress.failing - progress.silent.min(progress.failing), "failing", "hue-degraded"),
         (progress.silent, "offline since the update", "hue-degraded"),
@@ -154,6 +175,7 @@ fn wave_item(rollout: &Rollout, at: usize, progress: &WaveProgress) -> impl Into
         ),
         (progress.drifted, "drifted", "hue-drifted"),
         (progress.deferred, "deferred", "hue-unknown"),
+        (progress.rolled_back, "rolled back", "hue-paused"),
         (progress.operational, "operational", "hue-healthy"),
         (progress.gated, gated, "strip-waiting"),
     ];
@@ -161,7 +183,9 @@ fn wave_item(rollout: &Rollout, at: usize, progress: &WaveProgress) -> impl Into
     let words: Vec<String> = there.clone().map(|(n, word, _)| format!("{n} {word}")).collect();
     let words = if words.is_empty() { "no clusters".to_owned() } else { words.join(", ") };
     let strip = there.map(|(n, _, hue)| view! { <i class=hue style=format!("flex-grow:{n}")></i> });
-    let by = progress.approved_by.as_ref().map(|by| format!(", approved by {by}")).unwrap_or_default();
+    let approvals = [("approved", &progress.approved_by), ("result approved", &progress.result_approved_by)];
+    let approvals = approvals.into_iter().filter_map(|(what, by)| Some((what, by.as_ref()?)));
+    let by: String = approvals.map(|(what, by)| format!(", {what} by {by}")).collect();
     let is_current = at == rollout.wave as usize && rollout.state.is_active();
     view! {
         <li aria-current=is_current.then_some("step")>
@@ -187,16 +211,20 @@ const fn action_label(verb: RolloutAction) -> &'static str {
     }
 }
 
-const fn state_style(state: &RolloutState) -> StatusStyle {
+pub(super) const fn state_style(state: &RolloutState) -> StatusStyle {
     let (icon, hue, loud) = match state {
         RolloutState::Running => ("progressing", "hue-progressing", "state-attention"),
         RolloutState::Soaking { .. } => ("healthy", "hue-healthy", "state-quiet"),
-        RolloutState::AwaitingApproval => ("blocked", "hue-drifted", "state-attention"),
+        RolloutState::AwaitingApproval | RolloutState::AwaitingResultApproval => {
+            ("blocked", "hue-drifted", "state-attention")
+        }
         RolloutState::AwaitingClusters { .. } => ("unknown", "hue-unknown", "state-attention"),
         RolloutState::Paused { .. } | RolloutState::Aborted { .. } => {
             ("suspended", "hue-paused", "state-attention")
         }
-        RolloutState::AutoPaused { .. } => ("failed", "hue-degraded", "state-broken"),
+        RolloutState::AutoPaused { .. }
+        | RolloutState::RollingBack { .. }
+        | RolloutState::RolledBack { .. } => ("failed", "hue-degraded", "state-broken"),
         RolloutState::Completed | RolloutState::Superseded => ("removed", "hue-unknown", "state-quiet"),
     };
     StatusStyle { icon, hue, emphasis: loud }

@@ -8,7 +8,7 @@ use domain::rollout::{WavePreview, check_fleet, preview_waves};
 use leptos::prelude::*;
 use leptos_meta::Title;
 
-use super::fields::{schedule_fields, wave_list};
+use super::fields::{on_failure_field, schedule_fields, wave_list};
 use super::form::{RolloutForm, RolloutPreset, findings_by_field, map_to_fields};
 use super::panel::WaveList;
 use crate::components::{ErrorBanner, join_names, pluralize, render_resource};
@@ -144,6 +144,7 @@ fn show_rollout(data: PlacementData, action: ServerAction<RolloutSave>) -> AnyVi
                 <div class="fields">
                     {preset_buttons(form)}
                     {wave_list(form, wrong, is_hydrated)}
+                    {on_failure_field(form, wrong)}
                     {schedule_fields(form, wrong)}
                 </div>
                 {live_preview(preview, selected)}

@@ -71,6 +71,10 @@ pub struct ApplyArgs {
     /// unchanged; for a new workload the user]
     #[arg(long = "owner", value_name = "OWNER")]
     owners: Option<Vec<String>>,
+    /// Roll back a cluster on which a revision fails for the time failAfter of the rollout: it returns to the revision before, and a
+    /// first installation is removed [default: unchanged]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    atomic: Option<bool>,
     /// The dependencies of the definition file.
     #[arg(skip)]
     dependencies: Option<Vec<WorkloadDependency>>,
@@ -253,6 +257,9 @@ impl ApplyArgs {
             spec.depends_on.clone_from(dependencies);
         }
         spec.rollout = self.rollout.clone().unwrap_or(spec.rollout);
+        if let Some(is_atomic) = self.atomic {
+            spec.rollout.set_cluster_rollback(is_atomic);
+        }
         let policies = self.policies.iter().cloned().collect();
         spec.policies = spec.policies.with_values(&policies).map_err(|why| {
             Failure::usage(

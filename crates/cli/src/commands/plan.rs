@@ -172,12 +172,14 @@ fn format_header(plan: &Plan) -> String {
     let wave = |preview: &WavePreview| {
         let soak = preview.wave.soak.as_ref().map(|soak| format!(", soak {soak}")).unwrap_or_default();
         let approval = if preview.wave.approval { ", requires approval" } else { "" };
+        let after = if preview.wave.approval_after { ", its result requires approval" } else { "" };
         let clusters = pluralize(preview.clusters as usize, "cluster");
-        format!("{} ({} {clusters}{soak}{approval})", preview.wave.name, preview.clusters)
+        format!("{} ({} {clusters}{soak}{approval}{after})", preview.wave.name, preview.clusters)
     };
     let waves: Vec<String> = plan.waves.iter().map(wave).collect();
     if !waves.is_empty() {
         text.push_str(&format!("\nIn waves: {}.", sanitize(&waves.join(" → "))));
+        text.push_str(&format!("\n{}", plan.on_failure.description()));
     }
     text
 }

@@ -10,15 +10,21 @@ use crate::exit::ExitStatus;
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Printer, Table, sanitize};
 
+mod clusters;
+
+use clusters::{RolloutClustersArgs, RolloutReportArgs};
+
 /// The subcommands for rollouts.
 #[derive(Subcommand)]
 pub enum RolloutCommand {
     Status(RolloutStatusArgs),
+    Clusters(RolloutClustersArgs),
+    Report(RolloutReportArgs),
     /// Pause: admit no more clusters
     Pause(RolloutArgs),
     /// Resume; clusters that fail now no longer count as failures
     Resume(RolloutArgs),
-    /// Approve the wave that waits for approval
+    /// Approve the wave that waits for approval, or its result
     Approve(RolloutArgs),
     /// Promote to the next wave: skip the rest of the soak time
     Promote(RolloutArgs),
@@ -57,6 +63,8 @@ impl RolloutCommand {
     pub fn workload(&self) -> &str {
         match self {
             Self::Status(status) => &status.workload,
+            Self::Clusters(clusters) => &clusters.workload,
+            Self::Report(report) => &report.workload,
             Self::Pause(named)
             | Self::Resume(named)
             | Self::Approve(named)
@@ -70,6 +78,8 @@ impl RolloutCommand {
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
         let (verb, named) = match self {
             Self::Status(status) => return status.run(remote, out).await,
+            Self::Clusters(clusters) => return clusters.run(remote, out).await,
+            Self::Report(report) => return report.run(remote, out).await,
             Self::Pause(named) => (RolloutAction::Pause, named),
             Self::Resume(named) => (RolloutAction::Resume, named),
             Self::Approve(named) => (RolloutAction::Approve, named),
@@ -127,7 +137,16 @@ fn waves_table(rollout: &Rollout, format: Format) -> Table {
     let mut head =
         vec!["WAVE", "STATE", "CLUSTERS", "WAITING", "IN PROGRESS", "OPERATIONAL", "OFFLINE", "FAILING"];
     if format == Format::Wide {
-        head.extend(["SILENT", "MAX DEFERRED", "SOAK", "OPENED", "DONE", "APPROVED BY"]);
+        head.extend([
+            "SILENT",
+            "ROLLED BACK",
+            "MAX DEFERRED",
+            "SOAK",
+            "OPENED",
+            "DONE",
+            "APPROVED BY",
+            "RESULT APPROVED BY",
+        ]);
     }
     let mut table = Table::new(&head);
     for (at, (wave, progress)) in rollout.strategy.waves.iter().zip(&rollout.waves).enumerate() {
@@ -145,11 +164,13 @@ fn waves_table(rollout: &Rollout, format: Format) -> Table {
             let age =
                 |at: Option<domain::Timestamp>| at.map(|at| clock::format_age(at, now)).unwrap_or_default();
             row.text(progress.silent.to_string())
+                .text(progress.rolled_back.to_string())
                 .text(wave.max_deferred.as_ref().map(ToString::to_string).unwrap_or_default())
                 .text(wave.soak.as_ref().map(ToString::to_string).unwrap_or_default())
                 .text(age(progress.opened_at))
                 .text(age(progress.done_at))
-                .text(progress.approved_by.clone().unwrap_or_default());
+                .text(progress.approved_by.clone().unwrap_or_default())
+                .text(progress.result_approved_by.clone().unwrap_or_default());
         }
     }
     table

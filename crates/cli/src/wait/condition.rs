@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use domain::health::HealthStatus;
 use domain::release::{ReleaseState, SyncStatus};
-use domain::rollout::RolloutState;
 use domain::workload::{DriftPolicy, Intent, WorkloadFailure};
 use wire::{Client, TargetCluster, WorkloadStatus};
 
@@ -117,9 +116,7 @@ fn evaluate_deployed(revision: u32, clusters: &[String], status: &WorkloadStatus
         };
     }
     match rollout {
-        Some(rollout)
-            if matches!(rollout.state, RolloutState::AutoPaused { .. } | RolloutState::Aborted { .. }) =>
-        {
+        Some(rollout) if rollout.is_auto_paused() || rollout.state.is_given_up() => {
             return WaitState::Failing;
         }
         // Clusters that still wait for their wave show the revision that runs there.

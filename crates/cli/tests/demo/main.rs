@@ -19,6 +19,8 @@ mod messages;
 mod overrides;
 mod plans;
 mod render;
+mod rollbacks;
+mod rollouts;
 mod search;
 mod test_server;
 

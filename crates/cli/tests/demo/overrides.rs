@@ -143,7 +143,8 @@ fn s0_3_a_group_and_its_features_are_shown_and_changed_by_the_command_line() {
 fn s2_8_the_project_locks_values_of_charts_by_the_command_line() {
     let server = TestServer::start_new();
     let shown = server.run_cli(&["project", "get"]);
-    assert_eq!(shown.stdout, "project/default\nlocked values: none\n", "{shown}");
+    let nothing = "project/default\napproval: every publish requires no approval, unless its rollout does\nlocked values: none\n";
+    assert_eq!(shown.stdout, nothing, "{shown}");
     let path = server.folder().join("locked.yaml");
     std::fs::write(&path, "tls: {enabled: true} # everywhere\n").unwrap();
     let set = server.run_cli(&["project", "set", "--locked-values", &path.display().to_string()]);

@@ -482,7 +482,7 @@ mod tests {
         assert!(elsewhere);
         // What the project locks is above the groups, on every cluster.
         let (name, locked_values) = ("default".into(), "registry: own.example\n".into());
-        let project = Project { name, locked_values, revision: 1 };
+        let project = Project { name, locked_values, revision: 1, ..Project::default() };
         let locked = |groups: &[ClusterGroup], cluster: &Cluster| {
             with_release("", Vec::new(), |release| {
                 ChartRelease { groups, project: Some(&project), ..*release }.layers(cluster)

@@ -9,30 +9,32 @@ use std::collections::BTreeMap;
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use strum::IntoStaticStr;
 
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::id::{ClusterId, OperationId};
 use crate::kubernetes::time::Timestamp;
-use crate::model::cluster::Connectivity;
 use crate::model::health::HealthStatus;
 use crate::model::operation::{OperationStatus, OperationTarget};
 use crate::model::placement::{Placement, Predicate};
-use crate::model::release::{Release, ReleaseGoal, ReleaseState, Tombstone};
+use crate::model::release::{Release, Tombstone};
 use crate::model::workload::WorkloadSpec;
 use crate::text::finding::Finding;
 
 mod chart_values;
 mod group;
+mod history;
 mod release_name;
-mod rolling_mode;
+mod request_modes;
+mod status;
 #[cfg(test)]
 mod tests;
 
 pub use chart_values::{OVERRIDE_PRIORITY, ValuesUpdate, list_value_overrides, read_chart_values};
 pub use group::{ClusterGroupRequest, ClusterGroupView, GroupMember, member_status};
+pub use history::DeploymentRevision;
 pub use release_name::format_release_name;
-pub use rolling_mode::set_rolling_mode;
+pub use request_modes::set_request_modes;
+pub use status::{DeliveryKind, DeploymentStatus};
 
 /// Values of a chart: a map.
 pub type ChartValues = Map<String, Value>;
@@ -71,7 +73,7 @@ pub struct DeploymentRequest {
     #[serde(deserialize_with = "read_flag")]
     #[cfg_attr(feature = "openapi", schema(value_type = BooleanOrText))]
     pub rolling_mode: bool,
-    /// Rejected unless false: a cluster that fails is retried, and rolled back by publishing an earlier revision.
+    /// Whether a cluster on which it fails is rolled back there; a first installation is removed.
     #[serde(deserialize_with = "read_flag")]
     #[cfg_attr(feature = "openapi", schema(value_type = BooleanOrText))]
     pub atomic: bool,
@@ -193,39 +195,9 @@ pub struct DeploymentView {
     pub value_overrides: BTreeMap<String, ChartValues>,
     /// Its clusters, by name.
     pub target_clusters: Vec<TargetClusterStatus>,
-}
-
-/// The status word of a deployment on one cluster (S1-20).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum DeploymentStatus {
-    /// The cluster is unreachable.
-    #[serde(rename = "UNKNOWN")]
-    Unknown,
-    /// Nothing is applied, and nothing is in progress.
-    #[serde(rename = "NOT INSTALLED")]
-    NotInstalled,
-    /// Another chart version or other values are applied, or the cluster left the group.
-    #[serde(rename = "STALE")]
-    Stale,
-    /// The cluster was deleted while the deployment was on it.
-    #[serde(rename = "STALE - cluster not found")]
-    ClusterNotFound,
-    /// The desired chart and values are applied. It says nothing of health.
-    #[serde(rename = "DEPLOYED")]
-    Deployed,
-    /// The last attempt failed.
-    #[serde(rename = "FAILED")]
-    Failed,
-    /// Being applied for the first time.
-    #[serde(rename = "PENDING_INSTALL")]
-    PendingInstall,
-    /// Being applied over an earlier revision.
-    #[serde(rename = "PENDING_UPGRADE")]
-    PendingUpgrade,
-    /// Being removed.
-    #[serde(rename = "DELETING")]
-    Deleting,
+    /// Its newest revisions, newest first, as `helm history` lists them; at most ten.
+    #[serde(default)]
+    pub history: Vec<DeploymentRevision>,
 }
 
 /// A deployment on one cluster.
@@ -268,39 +240,6 @@ impl TargetClusterStatus {
             version: String::new(),
             health: HealthStatus::Unknown,
             error: why.to_owned(),
-        }
-    }
-}
-
-impl DeploymentStatus {
-    /// The status of a release; `None` if it is removed. `is_deleting` is whether the whole deployment is being deleted.
-    pub fn from_release(release: &Release, is_deleting: bool) -> Option<Self> {
-        Some(match release.goal() {
-            ReleaseGoal::Removed { .. } | ReleaseGoal::Orphaned { .. } | ReleaseGoal::Abandoned { .. } => {
-                return None;
-            }
-            _ if release.connectivity() == Connectivity::Offline => Self::Unknown,
-            ReleaseGoal::Removing { .. } if release.state() == ReleaseState::Failed => Self::Failed,
-            ReleaseGoal::Removing { .. } if is_deleting => Self::Deleting,
-            ReleaseGoal::Removing { .. } => Self::Stale,
-            ReleaseGoal::Present => Self::from_present(release),
-        })
-    }
-
-    /// The status of a release that is not being removed, on a reachable cluster.
-    fn from_present(release: &Release) -> Self {
-        let is_installed = release.applied().is_some();
-        match release.state() {
-            _ if is_installed && release.applied() == release.desired() => Self::Deployed,
-            ReleaseState::Failed | ReleaseState::Blocked => Self::Failed,
-            ReleaseState::Pulling | ReleaseState::Applying | ReleaseState::Progressing if is_installed => {
-                Self::PendingUpgrade
-            }
-            ReleaseState::Pulling | ReleaseState::Applying | ReleaseState::Progressing => {
-                Self::PendingInstall
-            }
-            _ if is_installed => Self::Stale,
-            _ => Self::NotInstalled,
         }
     }
 }

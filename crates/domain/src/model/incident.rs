@@ -17,7 +17,8 @@ pub use advance::{
     ClusterObservation, IncidentChange, IncidentStep, PendingFailure, WorkloadFailures, advance,
 };
 pub use cause::{
-    IncidentCause, list_causes, list_drift_causes, loop_cause, rollout_cause, silence_cause, source_causes,
+    IncidentCause, list_causes, list_drift_causes, loop_cause, rollback_cause, rollout_cause, silence_cause,
+    source_causes,
 };
 pub use kind::IncidentKind;
 

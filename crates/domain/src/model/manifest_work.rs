@@ -3,7 +3,7 @@
 //!
 //! The objects are unwrapped where manifests are read. The options are copied into policies that have their default value, when
 //! a draft is stored; a policy that a user set differently stays, and a finding says so. Options in files of Git, an OCI artifact or a chart
-//! are not copied, and a finding names them.
+//! are not copied, and a finding names them (docs/decisions/0024-fetched-files-set-no-policies.md).
 
 use std::collections::BTreeSet;
 

@@ -10,7 +10,7 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::kubernetes::id::{ClusterId, OperationId};
 use crate::kubernetes::time::Timestamp;
 use crate::model::cluster::Connectivity;
-use crate::model::release::{Gate, Release, ReleaseGoal, ReleaseState, StageName, StageState};
+use crate::model::release::{Release, ReleaseGoal, ReleaseState, StageName, StageState};
 
 /// What was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
@@ -200,6 +200,9 @@ pub struct Operation {
     /// The published revision; `None` for other kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u32>,
+    /// The earlier revision whose content that one has, if the publish was a rollback to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored_revision: Option<u32>,
     /// Who requested it.
     pub actor: String,
     /// When it was requested.
@@ -244,6 +247,9 @@ impl Operation {
     /// The outcome on the cluster of this release; `None` if the operation does not concern it.
     pub fn evaluate_release(&self, release: &Release, target: ReleaseCluster<'_>) -> Option<OperationTarget> {
         let (status, error) = match release.goal() {
+            _ if self.is_rolled_back(release) => {
+                (OperationStatus::Failed, release.rollback_cause().map(str::to_owned))
+            }
             ReleaseGoal::Removed { since } | ReleaseGoal::Orphaned { since } => {
                 // Removed by an earlier operation.
                 if *since < self.started_at {
@@ -274,6 +280,13 @@ impl Operation {
         })
     }
 
+    /// Whether what it requested was rolled back there. It is the outcome of a sync too: that delivers it again, or the cluster still has not
+    /// what is desired.
+    fn is_rolled_back(&self, release: &Release) -> bool {
+        let is_requested = self.revision.is_none() || release.revision() == self.revision;
+        !self.kind.is_removal() && is_requested && release.rollback_cause().is_some()
+    }
+
     fn evaluate_delivery(&self, release: &Release) -> (OperationStatus, Option<String>) {
         if self.revision.is_some() && release.revision() < self.revision {
             // The placer has not written it yet.
@@ -291,7 +304,7 @@ impl Operation {
                 OperationStatus::Deferred,
                 Some("The cluster is unreachable; it applies the objects when it returns.".to_owned()),
             ),
-            _ if release.gate() == Gate::Aborted => (OperationStatus::Failed, Some(release.message())),
+            _ if release.gate().is_ended() => (OperationStatus::Failed, Some(release.message())),
             ReleaseState::Failed | ReleaseState::Blocked | ReleaseState::Degraded => {
                 self.settle_failure(release, Some(release.message()))
             }

@@ -1,7 +1,7 @@
 //! Releases: one workload on one cluster, as a state machine.
 //!
-//! A release has three pointers (desired, released, applied), thirteen stages in strict order and three axes (sync,
-//! health, connectivity). [`Release::state`] alone derives the displayed state from them. Its fields are private and
+//! A release has three pointers (desired, released, applied), the target of a rollback, thirteen stages in strict order and three axes
+//! (sync, health, connectivity). [`Release::state`] alone derives the displayed state from them. Its fields are private and
 //! change only through the transition functions in [`transition`]; they are level-triggered, so a lost, late or repeated message can't leave a
 //! release inconsistent.
 
@@ -38,7 +38,7 @@ pub use row::ReleaseRow;
 pub use stage::{Stage, StageName, StageState, Stages};
 pub use state::ReleaseState;
 pub use tombstone::Tombstone;
-pub use transition::{DesiredRevision, ReleaseSpec, RenderOutcome, ReportRejected};
+pub use transition::{DesiredRevision, ReleaseSpec, RenderOutcome, ReportRejected, RollbackTarget};
 pub use view::ReleaseView;
 
 /// Whether the objects on the cluster match the desired ones: the first axis.
@@ -85,14 +85,21 @@ pub enum Gate {
     Open,
     /// The rollout has not admitted the wave of the cluster yet.
     Closed,
-    /// The rollout was aborted: the cluster keeps its released bundle until the next publish.
+    /// The rollout was aborted or rolled back before it admitted the cluster: that keeps its released bundle until the next publish.
     Aborted,
+    /// The cluster was admitted, and got back what it ran before: nothing delivers the revision again by itself.
+    RolledBack,
 }
 
 impl Gate {
     /// The name, as in JSON and in the database.
     pub fn as_str(self) -> &'static str {
         self.into()
+    }
+
+    /// Whether the desired bundle is not delivered any more by itself.
+    pub const fn is_ended(self) -> bool {
+        matches!(self, Self::Aborted | Self::RolledBack)
     }
 }
 
@@ -169,6 +176,10 @@ pub struct Release {
     /// Digest of the bundle that the cluster reported as completely applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     applied: Option<Digest>,
+    /// What a rollback returns to: what the cluster applied completely before it might apply `released_revision`; `None` if that was
+    /// nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rollback: Option<RollbackTarget>,
     /// Revision number of `applied`: the latest one with that bundle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     applied_revision: Option<u32>,
@@ -176,6 +187,9 @@ pub struct Release {
     /// ones are upgrades.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     installed_revision: Option<u32>,
+    /// Number of the last revision that was operational on its cluster: one that fails later is not rolled back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    confirmed_revision: Option<u32>,
     /// Digest of the facts of the cluster that `rendered_facts_revision` is rendered with: those of its first rendering.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rendered_facts: Option<Digest>,

@@ -10,16 +10,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::kubernetes::id::WorkloadId;
 use crate::kubernetes::time::{Timestamp, format_duration};
-use crate::model::overrides::ClusterSelector;
 
 mod action;
 mod amount;
+mod approval;
 mod assign;
 mod check;
+mod cluster;
 mod event;
 #[cfg(test)]
 mod properties;
 mod reconcile;
+mod report;
+mod rollback;
+mod strategy;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -28,128 +32,13 @@ pub use action::RolloutAction;
 pub use amount::{CountOrPercent, TimeSpan};
 pub use assign::{WavePreview, assign_waves, preview_waves};
 pub use check::{MAX_WAVES, check, check_fleet};
+pub use cluster::{MAX_MESSAGE_CHARS, RolloutCluster, RolloutClusterQuery, RolloutClusterStatus};
 pub use event::{RolloutEvent, WavePosition};
 pub use reconcile::{Admission, RolloutStep, StateCount, WaveCounts};
+pub use report::{MAX_REPORT_CLUSTERS, RolloutReport};
+pub use rollback::at_once_waves;
+pub use strategy::{Approver, OnFailure, RolloutStrategy, Wave};
 pub use window::{RolloutWindow, Weekday};
-
-/// How a publish is delivered to its clusters. Without waves all clusters are updated at once.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default)]
-pub struct RolloutStrategy {
-    /// The waves, in order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub waves: Vec<Wave>,
-    /// How long a cluster may be failing before it counts as a failure; 1 minute by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fail_after: Option<TimeSpan>,
-    /// When clusters may be admitted; `None` for always.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub window: Option<RolloutWindow>,
-    /// Who may approve the waves that require it.
-    #[serde(skip_serializing_if = "Approver::is_anyone")]
-    pub approver: Approver,
-}
-
-/// Who may approve a wave, of those whose role allows it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase")]
-pub enum Approver {
-    /// Also the user who published the revision.
-    #[default]
-    Anyone,
-    /// Only another user than the one who published the revision (S2-5).
-    AnotherUser,
-}
-
-impl Approver {
-    /// Whether it is the default.
-    pub fn is_anyone(&self) -> bool {
-        *self == Self::Anyone
-    }
-}
-
-/// Default of [`RolloutStrategy::fail_after`], in milliseconds: longer than a restart takes.
-const DEFAULT_FAIL_AFTER_MILLIS: i64 = 60_000;
-
-/// Default of [`Wave::max_deferred`], except in the first of several waves: without that one, nothing is known yet about
-/// the revision.
-const DEFAULT_MAX_DEFERRED: CountOrPercent = CountOrPercent::Percent(20);
-
-impl RolloutStrategy {
-    /// Whether all clusters are updated at once.
-    pub fn is_at_once(&self) -> bool {
-        self.waves.is_empty()
-    }
-
-    /// How long a cluster may be failing before it counts as a failure, in milliseconds.
-    pub fn fail_after_millis(&self) -> i64 {
-        self.fail_after.as_ref().and_then(TimeSpan::millis).unwrap_or(DEFAULT_FAIL_AFTER_MILLIS)
-    }
-
-    /// Whether every field has its default.
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// Clusters that are updated together.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "camelCase", default)]
-pub struct Wave {
-    /// Its name, unique in the rollout.
-    pub name: String,
-    /// Its clusters, of those that the placement selects and no earlier wave contains; empty for all remaining ones.
-    #[serde(skip_serializing_if = "ClusterSelector::is_empty")]
-    pub target: ClusterSelector,
-    /// At most this many of them, in the order of the decision; a percentage is of all selected clusters, rounded up.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_clusters: Option<CountOrPercent>,
-    /// At most this many are updated at a time; a percentage is of the wave, rounded up. `None` for all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_concurrency: Option<CountOrPercent>,
-    /// With more failures than this the rollout is paused automatically; a percentage is of the wave, rounded down. 0 by
-    /// default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_failures: Option<CountOrPercent>,
-    /// With more deferred clusters than this the rollout waits; a percentage is of the wave, rounded down. By default 0 for
-    /// the first of several waves, else 20%.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_deferred: Option<CountOrPercent>,
-    /// How long every cluster of it has to stay operational before the next wave starts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub soak: Option<TimeSpan>,
-    /// Whether a person has to approve it before it starts.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub approval: bool,
-}
-
-impl Wave {
-    /// How many clusters of a wave of `clusters` may be updated at a time: at least one.
-    pub(crate) fn concurrency_limit(&self, clusters: u32) -> u32 {
-        self.max_concurrency
-            .as_ref()
-            .and_then(|most| most.round_up(clusters))
-            .map_or(u32::MAX, |most| most.max(1))
-    }
-
-    /// How many of `clusters` may fail.
-    pub(crate) fn failure_limit(&self, clusters: u32) -> u32 {
-        self.max_failures.as_ref().and_then(|most| most.round_down(clusters)).unwrap_or(0)
-    }
-
-    /// How many of `clusters` may be deferred.
-    pub(crate) fn deferral_limit(&self, clusters: u32, is_canary: bool) -> u32 {
-        let default = if is_canary { CountOrPercent::Count(0) } else { DEFAULT_MAX_DEFERRED };
-        self.max_deferred.as_ref().unwrap_or(&default).round_down(clusters).unwrap_or(0)
-    }
-
-    pub(crate) fn soak_millis(&self) -> i64 {
-        self.soak.as_ref().and_then(TimeSpan::millis).unwrap_or(0)
-    }
-}
 
 /// The state of a rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,6 +54,8 @@ pub enum RolloutState {
     },
     /// The current wave waits for an approval.
     AwaitingApproval,
+    /// The current wave is operational, its soak time has passed, and its result waits for an approval.
+    AwaitingResultApproval,
     /// More clusters of the current wave are deferred than it allows. It continues when enough of them report, or when a
     /// person promotes it.
     #[serde(rename_all = "camelCase")]
@@ -184,6 +75,22 @@ pub enum RolloutState {
         /// Why, as a sentence for people.
         message: String,
     },
+    /// More clusters failed than a wave allows, and clusters get back the revision that they had before.
+    #[serde(rename_all = "camelCase")]
+    RollingBack {
+        /// Why, as a sentence for people.
+        message: String,
+        /// Index of the first wave that is rolled back, from 0; the current one is the last.
+        first_wave: u32,
+    },
+    /// The clusters have the revision of before again: all of them have reported that.
+    #[serde(rename_all = "camelCase")]
+    RolledBack {
+        /// Why, as a sentence for people.
+        message: String,
+        /// Index of the first wave that was rolled back, from 0.
+        first_wave: u32,
+    },
     /// Every wave is complete.
     Completed,
     /// A person aborted it: gated clusters keep their released revision.
@@ -202,9 +109,12 @@ impl RolloutState {
             Self::Running => "Running",
             Self::Soaking { .. } => "Soaking",
             Self::AwaitingApproval => "Awaiting approval",
+            Self::AwaitingResultApproval => "Awaiting approval of the result",
             Self::AwaitingClusters { .. } => "Awaiting clusters",
             Self::Paused { .. } => "Paused",
             Self::AutoPaused { .. } => "Paused automatically",
+            Self::RollingBack { .. } => "Rolling back",
+            Self::RolledBack { .. } => "Rolled back",
             Self::Completed => "Completed",
             Self::Aborted { .. } => "Aborted",
             Self::Superseded => "Superseded",
@@ -213,17 +123,28 @@ impl RolloutState {
 
     /// Whether it can still continue.
     pub const fn is_active(&self) -> bool {
-        !matches!(self, Self::Completed | Self::Aborted { .. } | Self::Superseded)
+        !matches!(self, Self::Completed | Self::RolledBack { .. } | Self::Aborted { .. } | Self::Superseded)
     }
 
     /// Whether it continues only after an action of a person.
     pub const fn is_awaiting_action(&self) -> bool {
-        matches!(self, Self::AwaitingApproval | Self::Paused { .. } | Self::AutoPaused { .. })
+        matches!(
+            self,
+            Self::AwaitingApproval
+                | Self::AwaitingResultApproval
+                | Self::Paused { .. }
+                | Self::AutoPaused { .. }
+        )
     }
 
-    /// Whether a person should look at it: it waits for an action, or for clusters that may never return.
+    /// Whether a person should look at it: it waits for an action, or for clusters that may never return, or was rolled back.
     pub const fn needs_attention(&self) -> bool {
-        self.is_awaiting_action() || matches!(self, Self::AwaitingClusters { .. })
+        self.is_awaiting_action() || matches!(self, Self::AwaitingClusters { .. } | Self::RolledBack { .. })
+    }
+
+    /// Whether clusters do not get, or lost, its revision for good: it was aborted or rolled back.
+    pub const fn is_given_up(&self) -> bool {
+        matches!(self, Self::Aborted { .. } | Self::RolledBack { .. })
     }
 }
 
@@ -250,7 +171,9 @@ pub struct WaveProgress {
     pub failing: u32,
     /// Of the failing ones: offline since their admission.
     pub silent: u32,
-    /// Failures that do not count: those before the publish, and those that a person accepted by resuming.
+    /// Rolled back, whatever runs there now.
+    pub rolled_back: u32,
+    /// Failures that do not count: those before the publish, and those that a person accepted by resuming. A rolled-back cluster is one.
     pub accepted_failures: u32,
     /// When its first cluster was admitted.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -261,9 +184,21 @@ pub struct WaveProgress {
     /// When it was complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub done_at: Option<Timestamp>,
+    /// Since when more of its clusters have failed than it allows, if the rollout continues in spite of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exceeded_at: Option<Timestamp>,
     /// Who approved it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
+    /// When it was approved; absent if that was before it was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved_at: Option<Timestamp>,
+    /// Who approved its result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_approved_by: Option<String>,
+    /// When its result was approved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_approved_at: Option<Timestamp>,
     /// Who skipped the rest of its soak time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promoted_by: Option<String>,
@@ -384,16 +319,14 @@ impl Rollout {
                 format_duration(until.millis_since(now))
             ),
             RolloutState::Soaking { .. } => format!("The soak time of {wave} has passed."),
-            RolloutState::AwaitingApproval => match self.strategy.approver {
-                Approver::Anyone => format!("{} waits for approval.", capitalize(&wave)),
-                Approver::AnotherUser => {
-                    let by = match self.published_by.as_str() {
-                        "" => "another user".to_owned(),
-                        by => format!("a user other than {by}"),
-                    };
-                    format!("{} waits for the approval of {by}.", capitalize(&wave))
-                }
-            },
+            RolloutState::AwaitingApproval => {
+                format!("{} waits for {}.", capitalize(&wave), self.describe_required_approval())
+            }
+            RolloutState::AwaitingResultApproval => format!(
+                "{} is operational; its result waits for {}.",
+                capitalize(&wave),
+                self.describe_required_approval()
+            ),
             RolloutState::AwaitingClusters { deferred, limit } => format!(
                 "{} waits: {} Promote it to continue without them.",
                 capitalize(&wave),
@@ -401,6 +334,13 @@ impl Rollout {
             ),
             RolloutState::Paused { by } => format!("Paused by {by} at {wave}."),
             RolloutState::AutoPaused { message: why } => format!("Paused automatically at {wave}: {why}"),
+            RolloutState::RollingBack { message: why, first_wave } => {
+                format!("Rolling back {}: {why}", self.describe_waves(*first_wave))
+            }
+            RolloutState::RolledBack { message: why, first_wave } => format!(
+                "Rolled back {}: {why} The clusters stay at the revision of before until the next publish.",
+                self.describe_waves(*first_wave)
+            ),
             RolloutState::Completed => "Every wave is complete.".to_owned(),
             RolloutState::Aborted { by } => {
                 format!("Aborted by {by} at {wave}; gated clusters stay at their current revision.")
@@ -413,9 +353,14 @@ impl Rollout {
 
     /// The state of one of its waves, as a label.
     pub fn wave_label(&self, at: usize) -> &'static str {
+        if self.is_rolled_back(at) {
+            return self.state.label();
+        }
         match at.cmp(&(self.wave as usize)) {
             std::cmp::Ordering::Less => "Done",
-            std::cmp::Ordering::Greater if matches!(self.state, RolloutState::Aborted { .. }) => {
+            std::cmp::Ordering::Greater
+                if self.state.is_given_up() || matches!(self.state, RolloutState::RollingBack { .. }) =>
+            {
                 "Not started"
             }
             std::cmp::Ordering::Greater => "Waiting",

@@ -3,7 +3,7 @@
 use domain::authorization::UserAction;
 use domain::chart::ChartSource;
 use domain::deployment::{
-    DeploymentRequest, DeploymentResult, ValuesUpdate, group_placement, set_rolling_mode,
+    DeploymentRequest, DeploymentResult, ValuesUpdate, group_placement, set_request_modes,
 };
 use domain::placement::Decision;
 use domain::policy::NotAssessedPolicy;
@@ -118,7 +118,7 @@ impl Hub {
         self.pin_chart_version(&mut spec.source).await?;
         spec.policies.create_namespace = true;
         spec.policies.not_assessed = Some(NotAssessedPolicy::Wait);
-        set_rolling_mode(&mut spec.rollout, request.rolling_mode);
+        set_request_modes(&mut spec.rollout, request.rolling_mode, request.atomic);
         self.update_values(&mut spec, request, false);
         Ok(spec)
     }
@@ -145,10 +145,6 @@ pub(super) fn check_request(request: &DeploymentRequest) -> Result<(), Error> {
         let hint = "Upload the chart with POST /api/v1/projects/default/charts and name it local/<name>.";
         let message = "deployment using custom chart content is unsupported".to_owned();
         findings.push(("G112", "/package", message, hint));
-    }
-    if request.atomic {
-        let hint = "Omit it. A failed cluster is retried; publish an earlier revision to roll back.";
-        findings.push(("G100", "/atomic", "atomic is not supported.".to_owned(), hint));
     }
     let findings: Vec<Finding> = findings
         .into_iter()

@@ -29,7 +29,9 @@ impl Hub {
         actor.authorize(UserAction::Deploy)?;
         let mut view = self.get_deployment(actor, group, name).await?;
         // A sync has nothing to repair there.
-        view.target_clusters.retain(|one| one.status != DeploymentStatus::ClusterNotFound);
+        let is_gone =
+            |status| matches!(status, DeploymentStatus::ClusterNotFound | DeploymentStatus::Deleted);
+        view.target_clusters.retain(|one| !is_gone(one.status));
         let mut tx = self.write_as(actor, UserAction::Deploy).await?;
         let deployment = self.load_deployment(&mut tx, group, name).await?;
         let workload = self.lock_workload_head(&mut tx, &deployment.workload.name).await?;

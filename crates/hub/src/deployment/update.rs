@@ -3,7 +3,7 @@
 use domain::Finding;
 use domain::actions::ActionUnavailable;
 use domain::authorization::UserAction;
-use domain::deployment::{DeploymentRequest, DeploymentResult, set_rolling_mode};
+use domain::deployment::{DeploymentRequest, DeploymentResult, set_request_modes};
 use domain::workload::{Intent, Source, WorkloadSpec};
 use tokio::time::Instant;
 
@@ -39,7 +39,7 @@ impl Hub {
             source.chart.clone_from(&request.name);
             source.version.clone_from(&request.version);
         }
-        set_rolling_mode(&mut spec.rollout, request.rolling_mode);
+        set_request_modes(&mut spec.rollout, request.rolling_mode, request.atomic);
         self.update_values(&mut spec, &request, request.reuse_values);
         // A cluster that left the group has no values of its own any more.
         spec.overrides.retain(|over| {

@@ -4,17 +4,22 @@ use std::collections::{BTreeMap, HashMap};
 
 use domain::authorization::UserAction;
 use domain::deployment::{
-    DeploymentStatus, DeploymentSummary, DeploymentView, TargetClusterStatus, is_stale, list_value_overrides,
-    read_chart_values,
+    DeliveryKind, DeploymentRevision, DeploymentStatus, DeploymentSummary, DeploymentView,
+    TargetClusterStatus, is_stale, list_value_overrides, read_chart_values,
 };
+use domain::page::ListQuery;
 use domain::release::Release;
-use domain::workload::WorkloadSpec;
+use domain::workload::{Revision, WorkloadSpec};
 use domain::{ClusterId, WorkloadId};
 use store::Tx;
 
 use super::Deployment;
 use crate::group::load_group;
+use crate::operation::list_publish_operations;
 use crate::{Actor, Error, Hub};
+
+/// Revisions in the history of a deployment, as many as Helm retains by default.
+const MAX_HISTORY: u32 = 10;
 
 impl Hub {
     /// The deployments of a group, by release name.
@@ -41,7 +46,9 @@ impl Hub {
         actor.authorize(UserAction::View)?;
         let mut tx = self.read().await?;
         let deployment = self.load_deployment(&mut tx, group, name).await?;
-        let target_clusters = load_target_clusters(&mut tx, &deployment).await?;
+        let kind = load_delivery_kind(&mut tx, &deployment).await?;
+        let target_clusters = load_target_clusters(&mut tx, &deployment, kind).await?;
+        let history = load_history(&mut tx, &deployment, kind).await?;
         let spec = deployment.spec();
         drop(tx);
         let description = self.load_chart_description(spec).await?;
@@ -52,6 +59,7 @@ impl Hub {
             values: values.unwrap_or_default(),
             value_overrides: list_value_overrides(spec),
             target_clusters,
+            history,
         };
         let content = (spec.source.clone(), view);
         Ok(self.hide_secrets(actor, content).await?.1)
@@ -82,16 +90,55 @@ fn summarize(deployment: &Deployment) -> DeploymentSummary {
     }
 }
 
+/// What is being done with a deployment: its last publish restored an earlier revision, or it is being deleted.
+async fn load_delivery_kind(tx: &mut Tx, deployment: &Deployment) -> Result<DeliveryKind, Error> {
+    let published = deployment.published.as_ref().map(|revision| revision.number);
+    if deployment.is_deleting() {
+        return Ok(DeliveryKind::Deletion { revision: published });
+    }
+    let Some(revision) = published else { return Ok(DeliveryKind::Upgrade) };
+    let publishes = store::operation::list_publishes(tx, deployment.workload.id, revision, revision).await?;
+    let is_rollback = publishes.iter().any(|operation| operation.restored_revision.is_some());
+    Ok(if is_rollback { DeliveryKind::Rollback { revision } } else { DeliveryKind::Upgrade })
+}
+
+/// The newest revisions, newest first.
+async fn load_history(
+    tx: &mut Tx,
+    deployment: &Deployment,
+    kind: DeliveryKind,
+) -> Result<Vec<DeploymentRevision>, Error> {
+    let workload = deployment.workload.id;
+    let query = ListQuery { limit: Some(MAX_HISTORY), ..ListQuery::default() };
+    let revisions = store::revision::list(tx, workload, &query).await?.items;
+    let numbers: Vec<u32> = revisions.iter().map(|revision| revision.number).collect();
+    let publishes = list_publish_operations(tx, workload, &numbers).await?;
+    let current = deployment.published.as_ref().map(|revision| revision.number);
+    let show = |revision: Revision| {
+        let publish = publishes.iter().find(|operation| operation.revision == Some(revision.number));
+        let is_current = current == Some(revision.number);
+        let counts = publish.map(|operation| &operation.counts);
+        DeploymentRevision {
+            version: revision.number,
+            updated_at: revision.created_at,
+            status: DeploymentStatus::from_publish(is_current, counts, kind),
+            chart_version: revision.spec.source.chart().map(|one| one.version.clone()).unwrap_or_default(),
+            description: revision.message,
+        }
+    };
+    Ok(revisions.into_iter().map(show).collect())
+}
+
 /// The clusters that have the deployment, are to have it, or are losing it, and deleted ones that still have it; by name.
 async fn load_target_clusters(
     tx: &mut Tx,
     deployment: &Deployment,
+    kind: DeliveryKind,
 ) -> Result<Vec<TargetClusterStatus>, Error> {
     let workload = deployment.workload.id;
     let releases = store::release::list_all_by_workload(tx, workload).await?;
-    let is_deleting = deployment.is_deleting();
     let status_of = |release: Release| {
-        let status = DeploymentStatus::from_release(&release, is_deleting)?;
+        let status = DeploymentStatus::from_release(&release, kind)?;
         Some((release, status))
     };
     let releases: Vec<(Release, DeploymentStatus)> = releases.into_iter().filter_map(status_of).collect();
@@ -112,14 +159,15 @@ async fn load_target_clusters(
             DeploymentStatus::Deployed if is_leaving => DeploymentStatus::Stale,
             other => other,
         };
-        let error = if status == DeploymentStatus::Deployed { String::new() } else { release.message() };
+        let is_done = matches!(status, DeploymentStatus::Deployed | DeploymentStatus::Deleted);
+        let error = if is_done { String::new() } else { release.message() };
         targets.push(TargetClusterStatus {
             cluster_id: cluster.id,
             cluster_name: cluster.name.clone(),
             cloud: cluster.facts.provider.clone(),
             distribution: cluster.facts.distribution().to_owned(),
             status,
-            stale: is_leaving || is_stale(&release),
+            stale: status != DeploymentStatus::Deleted && (is_leaving || is_stale(&release)),
             version,
             health: release.health().status,
             error,

@@ -19,7 +19,8 @@ pub(super) async fn find_preceding_change(
     clusters: &[IncidentCluster],
 ) -> Result<Option<PrecedingChange>, Error> {
     if kind.workload_place().is_some() {
-        let is_rollout = matches!(kind, IncidentKind::Rollout | IncidentKind::Silence);
+        let is_rollout =
+            matches!(kind, IncidentKind::Rollout | IncidentKind::Rollback | IncidentKind::Silence);
         let Some(number) = workload.published.filter(|_| is_rollout) else {
             return Ok(None);
         };

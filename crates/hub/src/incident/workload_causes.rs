@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use domain::incident::{
-    ClusterObservation, Incident, IncidentCause, IncidentKind, loop_cause, rollout_cause, silence_cause,
-    source_causes,
+    ClusterObservation, Incident, IncidentCause, IncidentKind, loop_cause, rollback_cause, rollout_cause,
+    silence_cause, source_causes,
 };
 use domain::rollout::Rollout;
 use domain::workload::{Intent, WorkloadHead};
@@ -29,9 +29,10 @@ pub(super) async fn observe_workload(
     if workload.intent != Intent::Published {
         return Ok(found);
     }
-    match unless_unreadable(store::rollout::find_active(tx, workload.id).await)? {
+    match unless_unreadable(store::rollout::find_open(tx, workload.id).await)? {
         None => {
-            let places = [IncidentKind::Rollout, IncidentKind::Silence].map(IncidentKind::workload_place);
+            let kinds = [IncidentKind::Rollout, IncidentKind::Rollback, IncidentKind::Silence];
+            let places = kinds.map(IncidentKind::workload_place);
             let undecided = |place| (place, ClusterObservation::Undecided { since: now });
             found.extend(places.into_iter().flatten().map(undecided));
         }
@@ -74,6 +75,8 @@ fn observe_rollout(
         false => Some(observe_causes(vec![cause], rollout.since)),
     });
     found.extend(IncidentKind::Rollout.workload_place().zip(waiting));
+    let rolled_back = rollback_cause(rollout).map(|cause| observe_causes(vec![cause], rollout.since));
+    found.extend(IncidentKind::Rollback.workload_place().zip(rolled_back));
     // It is not stored since when they are silent.
     let silence = silence.map(|cause| observe_causes(vec![cause], now));
     found.extend(IncidentKind::Silence.workload_place().zip(silence));

@@ -21,6 +21,8 @@ use crate::hub::CommitEffects;
 use crate::supervise::catch_panic;
 use crate::{Error, Hub};
 
+mod rollback;
+
 /// Rollouts claimed in one pass.
 const BATCH: u32 = 16;
 /// Lifetime of a claim, in milliseconds.
@@ -97,6 +99,8 @@ async fn record_failure(hub: &Hub, claim: (WorkloadId, i64), error: Error) -> Re
 
 async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Error> {
     let now = hub.clock().now();
+    // Before the counts: what is rolled back is a failure of its wave.
+    let failing = Box::pin(rollback::roll_back_failing((hub, now), id)).await?;
     let mut tx = hub.write().await?;
     let mut effects = CommitEffects::default();
     let mut next_at = None;
@@ -107,7 +111,14 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
         let cutoff = pauses.cutoff(now, rollout.strategy.fail_after_millis());
         let tallies = store::rollout::count_waves(&mut tx, &rollout, cutoff).await?;
         let mut step = rollout.reconcile(&tallies, now, &pauses);
-        let has_changed = apply_step((hub, now), &mut tx, &rollout, &mut step, &mut effects).await?;
+        let mut has_changed = apply_step((hub, now), &mut tx, &rollout, &mut step, &mut effects).await?;
+        has_changed |= failing.is_due;
+        if let Some(first_wave) = step.roll_back {
+            let waves = rollback::roll_back_waves((&mut tx, now), &mut rollout, first_wave, &mut effects);
+            let waves = Box::pin(waves).await?;
+            step.events.extend(waves.event);
+            has_changed |= waves.is_due;
+        }
         if rollout.state != before.state && rollout.state == RolloutState::Completed {
             // Removals waited for it.
             store::queue::PLACER.mark(&mut tx, &[id], now).await?;
@@ -116,7 +127,10 @@ async fn advance_rollout(hub: &Hub, id: WorkloadId, epoch: i64) -> Result<(), Er
         if rollout != before {
             store::rollout::update(&mut tx, &rollout).await?;
         }
-        next_at = if has_changed { Some(now) } else { step.next_step_at };
+        next_at = match has_changed {
+            true => Some(now),
+            false => [step.next_step_at, failing.next_at].into_iter().flatten().min(),
+        };
         let events = step.events.into_iter().map(|change| {
             let detail = EventDetail::Rollout { revision: rollout.revision, change };
             let subject = EventSubject::workload(workload.id, &workload.name);
@@ -189,8 +203,10 @@ async fn apply_step(
         }
     }
     if step.end_gates {
+        let how =
+            if matches!(rollout.state, RolloutState::RolledBack { .. }) { "rolled back" } else { "aborted" };
         let message = format!(
-            "The rollout of revision {} was aborted before this cluster was admitted. It stays at its current revision until the next publish.",
+            "The rollout of revision {} was {how} before this cluster was admitted. It stays at its current revision until the next publish.",
             rollout.revision
         );
         for mut release in store::rollout::list_gated(tx, rollout, EVERY_WAVE, RELEASES_PER_COMMIT).await? {

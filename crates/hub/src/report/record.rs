@@ -200,7 +200,7 @@ impl Hub {
         self.record_drift(tx, &release, report, is_changed || was_drifted).await?;
         effects.events.extend(report_events(tx, &release, before, report, self.clock().now()).await?);
         let has_changed = release.state() != before && release.wave().is_some();
-        if has_changed && store::rollout::has_active(tx, release.workload()).await? {
+        if has_changed && store::rollout::is_affected(tx, release.workload(), release.revision()).await? {
             effects.dirty_rollouts.insert(release.workload());
         }
         if find_obstacle(&release) != obstacle {

@@ -155,6 +155,7 @@ impl Hub {
             findings: checked.findings,
             not_online: snapshot.targets_not_online(),
             waves: snapshot.preview_waves(),
+            on_failure: snapshot.spec.rollout.on_failure,
             manifests: snapshot.manifests.sample().manifests.len(),
             decision: trim_passed_filters(snapshot.decision),
         })

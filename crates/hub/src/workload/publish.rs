@@ -114,7 +114,7 @@ impl Hub {
         if restored.is_none() {
             adopt_pin(&mut workload.draft, &snapshot.draft.spec);
         }
-        let strategy = rollout_strategy(&snapshot.draft.spec, &options.content);
+        let strategy = self.rollout_strategy(&mut tx, &snapshot.draft.spec, &options.content).await?;
         let helm_versions = snapshot.draft.manifests.helm_versions().iter().cloned().collect();
         let next = NextRevision { spec: snapshot.draft.spec, strategy, message: &message, helm_versions };
         let revision = self.create_revision(&mut tx, actor, &mut workload, next).await?;
@@ -124,6 +124,7 @@ impl Hub {
             name: &name,
             kind: OperationKind::Publish,
             revision: Some(revision.number),
+            restored_revision: restored,
         };
         let operation = self.begin_operation(&mut tx, actor, request).await?;
         workload.draft_changed = workload.draft != revision.spec;
@@ -215,6 +216,8 @@ impl Hub {
     ) -> Result<(), Error> {
         let PublishableWorkload { workload, is_new, .. } = stored;
         self.lock_dependencies(tx, &workload.name, spec).await?;
+        // The approval that it requires is that of the commit.
+        store::project::share(tx, self.project()).await?;
         self.recheck_dependents(tx, stored, decision, force).await?;
         if matches!(response, PublishResponse::Deployment { .. }) {
             store::group::lock_changes(tx).await?;
@@ -277,6 +280,24 @@ impl Hub {
         }
     }
 
+    /// How a revision is delivered: as its spec says, with an approval after the first wave if its publish requires one, and with the
+    /// approval that the project requires; the publish has locked that.
+    async fn rollout_strategy(
+        &self,
+        tx: &mut Tx,
+        spec: &WorkloadSpec,
+        content: &PublishContent,
+    ) -> Result<RolloutStrategy, Error> {
+        let mut strategy = spec.rollout.clone();
+        if let PublishContent::Commit { approve_after_first_wave: true, .. } = content
+            && let Some(second) = strategy.waves.get_mut(1)
+        {
+            second.approval = true;
+        }
+        strategy.require_approval(store::project::get_publish_approval(tx, self.project()).await?);
+        Ok(strategy)
+    }
+
     /// Stores the next revision and marks the workload published and dirty; the caller has to store the workload row.
     async fn create_revision(
         &self,
@@ -337,17 +358,6 @@ async fn reserve_exposures(tx: &mut Tx, workload: WorkloadId, exposures: &Exposu
         return Err(Error::Invalid(conflicts));
     }
     Ok(store::exposure::add(tx, workload, own).await?)
-}
-
-/// How a revision is delivered: as its spec says, with an approval after the first wave if its publish requires one.
-fn rollout_strategy(spec: &WorkloadSpec, content: &PublishContent) -> RolloutStrategy {
-    let mut strategy = spec.rollout.clone();
-    if let PublishContent::Commit { approve_after_first_wave: true, .. } = content
-        && let Some(second) = strategy.waves.get_mut(1)
-    {
-        second.approval = true;
-    }
-    strategy
 }
 
 /// A revision to be stored.

@@ -10,7 +10,7 @@ use domain::authorization::{UserAction, authorize};
 use domain::cluster::Cluster;
 use domain::placement::{ClusterGroup, Decision};
 use domain::plan::BlastRadius;
-use domain::project::Project;
+use domain::project::{Project, PublishApproval};
 use domain::release::Release;
 use domain::render::BundleRenderer;
 use domain::role::Role;
@@ -51,6 +51,8 @@ pub(crate) struct DraftSnapshot {
     pub schemas: NamedSchemas,
     /// Findings about the workloads that it depends on.
     pub dependencies: Vec<Finding>,
+    /// The approval that the project requires of every publish.
+    pub publish_approval: PublishApproval,
 }
 
 impl DraftSnapshot {
@@ -82,9 +84,11 @@ impl DraftSnapshot {
         }
     }
 
-    /// The waves of its rollout; empty without waves.
+    /// The waves of its rollout, also the one that only the approval required by the project makes; empty without waves.
     pub fn preview_waves(&self) -> Vec<WavePreview> {
-        rollout::preview_waves(&self.spec.rollout, &self.targets_in_decision_order(), &self.groups)
+        let mut strategy = self.spec.rollout.clone();
+        strategy.require_approval(self.publish_approval);
+        rollout::preview_waves(&strategy, &self.targets_in_decision_order(), &self.groups)
     }
 }
 
@@ -284,6 +288,7 @@ impl Hub {
         let schemas = self.find_schemas(&mut tx, &selected).await?;
         let depends_on = (source.name, source.spec.depends_on.as_slice());
         let dependencies = self.check_draft_dependencies(&mut tx, depends_on, &targets).await?;
+        let publish_approval = store::project::get_publish_approval(&mut tx, self.project()).await?;
         drop(tx);
         hide_values(source.author_role, &mut targets, &mut groups, project.as_mut());
         let (name, mut spec) = (source.name.to_owned(), source.spec);
@@ -322,6 +327,7 @@ impl Hub {
             targets,
             lost_facts,
             dependencies,
+            publish_approval,
         })
     }
 }

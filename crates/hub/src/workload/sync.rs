@@ -4,8 +4,10 @@ use domain::actions;
 use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::operation::{OperationKind, OperationStatus, OperationTarget};
-use domain::workload::WorkloadHead;
-use domain::{ClusterId, OperationId, WorkloadId};
+use domain::release::Release;
+use domain::rollout::{Rollout, RolloutAction};
+use domain::workload::{Intent, WorkloadHead};
+use domain::{ClusterId, OperationId, Timestamp, WorkloadId};
 use serde_json::json;
 use store::Tx;
 
@@ -42,38 +44,77 @@ impl Hub {
     ) -> Result<(OperationId, CommitEffects), Error> {
         actions::check_sync(workload)?;
         let name = workload.name.as_str();
+        // Locked before the releases, as in the steps of rollouts.
+        let rollout = match workload.published.filter(|_| workload.intent == Intent::Published) {
+            Some(number) => store::rollout::get(tx, workload.id, number).await?,
+            None => None,
+        };
+        let rollout = rollout.filter(Rollout::rolls_back_clusters);
         let releases = store::release::list_all_by_workload(tx, workload.id).await?;
         self.close_operations(tx, workload.id, &releases).await?;
-        let request =
-            OperationRequest { workload: workload.id, name, kind: OperationKind::Sync, revision: None };
+        let request = OperationRequest {
+            workload: workload.id,
+            name,
+            kind: OperationKind::Sync,
+            revision: None,
+            restored_revision: None,
+        };
         let operation = self.begin_operation(tx, actor, request).await?;
         if !selected.is_empty() {
             limit_operation(tx, workload.id, operation, selected).await?;
         }
-        let mut synced = Vec::new();
+        let now = self.clock().now();
+        let (mut synced, mut is_retried) = (Vec::new(), false);
         for mut release in releases {
-            if release.desired_release(name).is_some()
-                && (selected.is_empty() || selected.contains(&release.cluster()))
-            {
+            let is_selected = selected.is_empty() || selected.contains(&release.cluster());
+            if is_selected && may_retry(rollout.as_ref(), &release) && release.retry_rolled_back(now) {
+                store::release::update(tx, &release).await?;
+                synced.push(release.cluster());
+                is_retried = true;
+            } else if is_selected && release.desired_release(name).is_some() {
                 release.request_sync();
                 store::release::update(tx, &release).await?;
                 synced.push(release.cluster());
             }
         }
         let count = u32::try_from(synced.len()).unwrap_or(u32::MAX);
-        let now = self.clock().now();
         store::queue::PLACER.mark_requested(tx, workload.id, now).await?;
         let (detail, subject) =
             (EventDetail::SyncRequested { clusters: count }, EventSubject::workload(workload.id, name));
         let event = NewEvent::from_detail(detail, &actor.name, subject, now);
-        let effects = CommitEffects {
+        let mut effects = CommitEffects {
             events: vec![event],
             changed_clusters: synced,
             wake_placer: true,
             ..CommitEffects::default()
         };
+        if is_retried {
+            effects.dirty_rollouts.insert(workload.id);
+            resume_retried(tx, actor, rollout, now).await?;
+        }
         Ok((operation, effects))
     }
+}
+
+/// Whether a sync delivers the revision again that was rolled back: `rollout` delivers it and rolls back clusters one by one, and this one
+/// is still selected. What was rolled back with its waves waits for the next publish.
+fn may_retry(rollout: Option<&Rollout>, release: &Release) -> bool {
+    rollout.is_some_and(|rollout| release.revision() == Some(rollout.revision)) && release.wave().is_some()
+}
+
+/// Resumes a rollout that failures have paused, if it has no waves of a user: it would gate what is tried again, and nothing else.
+async fn resume_retried(
+    tx: &mut Tx,
+    actor: &Actor,
+    rollout: Option<Rollout>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let paused = rollout.filter(|one| one.is_auto_paused() && one.strategy.has_only_rollback());
+    if let Some(mut rollout) = paused {
+        rollout.apply_action(RolloutAction::Resume, &actor.name, now)?;
+        store::rollout::update(tx, &rollout).await?;
+    }
+    Ok(())
 }
 
 /// Limits the outcome of a sync to the clusters that it was requested for: the others do not report on it.

@@ -82,7 +82,13 @@ impl Hub {
         self.mark_dependents(tx, workload.id).await?;
         self.close_operations(tx, workload.id, &releases).await?;
         let kind = if intent == Intent::Deleting { OperationKind::Delete } else { OperationKind::Unpublish };
-        let request = OperationRequest { workload: workload.id, name: &workload.name, kind, revision: None };
+        let request = OperationRequest {
+            workload: workload.id,
+            name: &workload.name,
+            kind,
+            revision: None,
+            restored_revision: None,
+        };
         self.begin_operation(tx, actor, request).await?;
         for mut release in releases {
             let deletion = removal.deletion.unwrap_or(release.policies().deletion);

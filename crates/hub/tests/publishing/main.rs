@@ -11,6 +11,7 @@ use domain::workload::{Intent, WorkloadPhase};
 use hub::{Error, PublishOptions, RequestKey};
 
 mod addons;
+mod cluster_rollbacks;
 mod dependencies;
 mod desired_state;
 mod draft_changes;
@@ -33,6 +34,7 @@ mod rendered_facts;
 mod repeated_requests;
 mod reports;
 mod retention;
+mod rollbacks;
 mod rollouts;
 mod search;
 mod selection;

@@ -80,7 +80,7 @@ pub async fn wait_for_revision(agent: &mut TestAgent, revision: u32) -> DesiredR
     agent.wait_for_desired_state(desires_revision(revision)).await.releases.remove(0)
 }
 
-fn degraded_report(desired: &DesiredRelease) -> ReleaseReport {
+pub fn degraded_report(desired: &DesiredRelease) -> ReleaseReport {
     let health = Health::new(HealthStatus::Degraded, "CrashLoop", "Deployment web: 0 of 1 pods are ready.");
     ReleaseReport { health, ..applied_report(desired) }
 }

@@ -19,8 +19,15 @@ struct ReleaseListColumns {
 }
 
 /// The columns with texts that a cluster reported, or that follow from a revision.
-const LONG_COLUMNS: [&str; 6] =
-    ["r.facts_comparison", "r.message", "r.goal", "r.policies", "r.health_detail", "r.stages"];
+const LONG_COLUMNS: [&str; 7] = [
+    "r.facts_comparison",
+    "r.message",
+    "r.goal",
+    "r.policies",
+    "r.rollback_policies",
+    "r.health_detail",
+    "r.stages",
+];
 
 const BY_WORKLOAD: ReleaseListColumns = ReleaseListColumns {
     owner_column: "r.workload_id",

@@ -22,9 +22,13 @@ table_row! {
     Mutable desired = release.desired().map(Digest::to_string) => desired: opt_parse;
     Mutable released = release.released().map(Digest::to_string) => released: opt_parse;
     Mutable released_revision = release.released_revision() => released_revision: opt_count;
+    Mutable rollback_bundle = release.rollback().map(|before| before.bundle.to_string()) => rollback_bundle: opt_parse;
+    Mutable rollback_revision = release.rollback().map(|before| before.revision) => rollback_revision: opt_count;
+    Mutable rollback_policies = release.rollback().map(|before| to_json(&before.policies)).transpose()? => rollback_policies: opt_json;
     Mutable applied = release.applied().map(Digest::to_string) => applied: opt_parse;
     Mutable applied_revision = release.applied_revision() => applied_revision: opt_count;
     Mutable installed_revision = release.installed_revision() => installed_revision: opt_count;
+    Mutable confirmed_revision = release.confirmed_revision() => confirmed_revision: opt_count;
     Mutable rendered_facts = release.rendered_facts().map(Digest::to_string) => rendered_facts: opt_parse;
     Mutable rendered_facts_revision = release.rendered_facts_revision() => rendered_facts_revision: opt_count;
     Mutable facts_comparison = release.facts_comparison().map(to_json).transpose()? => facts_comparison: opt_json;

@@ -242,6 +242,8 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "*.channel",
             "*.object_key",
             "*.snoozed_by",
+            "*.publish_approval",
+            "*.rollback_bundle",
         ],
     ),
     (
@@ -299,6 +301,7 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
             "release.message",
             "release.goal",
             "release.policies",
+            "release.rollback_policies",
             "release.health_detail",
             "release.stages",
             "release.facts_comparison",

@@ -6,6 +6,7 @@ use std::time::Duration;
 use domain::DeliveryId;
 use domain::health::{Health, HealthStatus};
 use domain::notification::{IncidentMessage, MessageKind};
+use domain::project::{Project, PublishApproval};
 use tokio::task::JoinHandle;
 
 use super::databases::for_each_engine;
@@ -15,7 +16,7 @@ use super::fixtures::{
 use super::incidents::{insert_channel, insert_message, some_incident};
 use crate::delivery::NewDelivery;
 use crate::queue::{INCIDENTS, PLACER};
-use crate::{Error, Tx, certificate, channel, cluster, delivery, incident, registration, release};
+use crate::{Error, Tx, certificate, channel, cluster, delivery, incident, project, registration, release};
 
 /// Time in which a transaction that locks its rows in another order would lock the first of them.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -57,6 +58,33 @@ async fn p35_claims_that_are_released_are_locked_in_the_order_of_their_workloads
         marks.commit().await.unwrap();
         released.await.unwrap().unwrap();
         assert_eq!(store.statistics().deadlocks, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn p35_the_approval_that_a_project_requires_is_not_changed_during_a_publish() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 0, 0).await;
+        let mut publish = store.write().await.unwrap();
+        project::share(&mut publish, project_id()).await.unwrap();
+        let other = store.clone();
+        let change = begin_second(async move {
+            let mut tx = other.write().await?;
+            let old = project::lock(&mut tx, project_id()).await?;
+            let new = Project { publish_approval: PublishApproval::Anyone, ..old };
+            project::update(&mut tx, project_id(), &new).await?;
+            tx.commit().await.map(drop)
+        })
+        .await;
+        assert!(!change.is_finished(), "it waits for the publish");
+        let required = project::get_publish_approval(&mut publish, project_id()).await.unwrap();
+        assert_eq!(required, PublishApproval::None);
+        publish.commit().await.unwrap();
+        change.await.unwrap().unwrap();
+        let mut tx = store.write().await.unwrap();
+        let required = project::get_publish_approval(&mut tx, project_id()).await.unwrap();
+        assert_eq!(required, PublishApproval::Anyone);
     })
     .await;
 }

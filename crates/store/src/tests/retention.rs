@@ -12,7 +12,7 @@ use super::fixtures::{at, insert_fleet, release_report, some_release, workload_i
 use crate::retention::{REVISIONS_KEPT, RetainedTable, count_rows, delete_batch};
 use crate::token::ApiTokenRecord;
 use crate::user::UserRow;
-use crate::{Store, Tx, event, release, revision, rollout, token, user, workload};
+use crate::{Store, Tx, artifact, event, release, revision, rollout, token, user, workload};
 
 async fn insert_revisions(tx: &mut Tx, count: u32) {
     for number in 1..=count {
@@ -108,6 +108,34 @@ async fn old_revisions_expire_except_the_newest_and_those_in_use() {
         );
         assert!(rollout::get(&mut tx, workload_id(1), 6).await.unwrap().is_some());
         assert_eq!(revision::latest_number(&mut tx, workload_id(1)).await.unwrap(), last);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_rollback_returns_to_is_retained() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 2, 1).await;
+        let mut tx = store.write().await.unwrap();
+        insert_revisions(&mut tx, REVISIONS_KEPT + 3).await;
+        let mut release = release_behind(1);
+        release.apply_report(&release_report(&release, Health::healthy()), at(4)).unwrap();
+        assert_eq!(
+            (release.applied_revision(), release.rollback().map(|one| one.revision)),
+            (Some(2), Some(1))
+        );
+        release::insert(&mut tx, &release).await.unwrap();
+        let stored = release::get_many(&mut tx, &[release.id()]).await.unwrap();
+        assert_eq!(stored, [release]);
+        let bundles: Vec<[u8; 4]> = (1..=3_u32).map(u32::to_be_bytes).collect();
+        for bytes in &bundles {
+            artifact::put(&mut tx, &Digest::compute(bytes), bytes, at(0)).await.unwrap();
+        }
+        assert_eq!(delete_batch(&mut tx, RetainedTable::Artifact, at(100), 10).await.unwrap(), 1);
+        assert!(artifact::exists(&mut tx, &Digest::compute(&bundles[0])).await.unwrap());
+        let age = at(i64::from(REVISIONS_KEPT) + 10);
+        assert_eq!(delete_batch(&mut tx, RetainedTable::Revision, age, 10).await.unwrap(), 1);
+        assert_eq!(list_numbers(&mut tx, 3).await, [1, 2]);
     })
     .await;
 }

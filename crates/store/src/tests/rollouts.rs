@@ -5,13 +5,16 @@ use domain::cluster::Connectivity;
 use domain::health::{Health, HealthStatus};
 use domain::release::stage::StageReason;
 use domain::release::{DesiredRevision, Reason, Release, ReleaseState, RenderOutcome};
-use domain::rollout::{Admission, Rollout, RolloutAction, RolloutState, RolloutStrategy, Wave, WaveCounts};
+use domain::rollout::{
+    Admission, OnFailure, Rollout, RolloutAction, RolloutState, RolloutStrategy, Wave, WaveCounts,
+};
 use domain::workload::Policies;
 
 use super::databases::for_each_engine;
 use super::fixtures::{at, insert_fleet, release_report, some_release, workload_id};
 use crate::queue::{PLACER, ROLLOUTS};
-use crate::{Error, Tx, decision, release, rollout};
+use crate::retention::{RetainedTable, delete_batch};
+use crate::{Error, Tx, artifact, decision, release, rollout};
 
 fn some_rollout(revision: u32) -> Rollout {
     let wave = |name: &str| Wave { name: name.to_owned(), ..Wave::default() };
@@ -21,7 +24,10 @@ fn some_rollout(revision: u32) -> Rollout {
 
 /// A release that is gated for this revision and wave.
 fn gated_release(n: u128, revision: u32, wave: u32) -> Release {
-    let mut release = some_release(n, 1, n);
+    gate(some_release(n, 1, n), revision, wave)
+}
+
+fn gate(mut release: Release, revision: u32, wave: u32) -> Release {
     release.set_wave(Some(wave));
     let rendered = RenderOutcome::Bundle(Digest::compute(b"next"));
     release.gate_revision(
@@ -43,8 +49,8 @@ async fn a_rollout_reads_back_as_it_was_written_and_one_is_active() {
         assert_eq!(decision::get_placed_revision(&mut tx, workload_id(1)).await.unwrap(), 0);
         decision::set_placed_revision(&mut tx, workload_id(1), 1).await.unwrap();
         assert_eq!(decision::get_placed_revision(&mut tx, workload_id(1)).await.unwrap(), 1);
-        assert_eq!(rollout::get_active(&mut tx, workload_id(1)).await.unwrap().as_ref(), Some(&one));
-        assert!(rollout::has_active(&mut tx, workload_id(1)).await.unwrap());
+        assert_eq!(rollout::get_open(&mut tx, workload_id(1)).await.unwrap().as_ref(), Some(&one));
+        assert!(rollout::is_affected(&mut tx, workload_id(1), None).await.unwrap());
         assert_eq!(rollout::list_needing_attention(&mut tx, 9).await.unwrap(), []);
         one.apply_action(RolloutAction::Pause, "ana", at(1)).unwrap();
         rollout::update(&mut tx, &one).await.unwrap();
@@ -55,7 +61,7 @@ async fn a_rollout_reads_back_as_it_was_written_and_one_is_active() {
         );
         one.supersede(at(2));
         assert!(rollout::update(&mut tx, &one).await.unwrap());
-        assert_eq!(rollout::get_active(&mut tx, workload_id(1)).await.unwrap(), None);
+        assert_eq!(rollout::get_open(&mut tx, workload_id(1)).await.unwrap(), None);
         rollout::insert(&mut tx, &some_rollout(2)).await.unwrap();
         let old = rollout::get(&mut tx, workload_id(1), 1).await.unwrap().unwrap();
         assert_eq!(old.state, RolloutState::Superseded);
@@ -97,6 +103,46 @@ async fn releases_are_counted_by_wave_and_state() {
         assert_eq!(early, [first, WaveCounts { gated: 2, in_transition: 1, ..WaveCounts::default() }]);
         let later = rollout::count_waves(&mut tx, &some_rollout(1), at(500)).await.unwrap();
         assert_eq!((later[0].failing, later[0].recently_failing_since), (1, None));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn s1_10_releases_that_fail_and_were_never_operational_are_listed_until_they_are_rolled_back() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 3, 1).await;
+        let mut tx = store.write().await.unwrap();
+        let mut one = some_rollout(1);
+        one.strategy.on_failure = OnFailure::RollbackCluster;
+        rollout::insert(&mut tx, &one).await.unwrap();
+        let bad = || Health::new(HealthStatus::Degraded, "Bad", "It is bad.");
+        let failing = |n: u128, since: i64| {
+            let mut release = some_release(n, 1, n);
+            release.set_wave(Some(0));
+            release.apply_report(&release_report(&release, bad()), at(since)).unwrap();
+            release
+        };
+        let mut operational = some_release(3, 1, 3);
+        operational.set_wave(Some(0));
+        operational.apply_report(&release_report(&operational, Health::healthy()), at(400)).unwrap();
+        operational.apply_report(&release_report(&operational, bad()), at(500)).unwrap();
+        release::insert_many(&mut tx, &[failing(1, 600), failing(2, 500), operational]).await.unwrap();
+        let mut listed = rollout::list_failing(&mut tx, &one, 9).await.unwrap();
+        assert_eq!(listed, [failing(1, 600), failing(2, 500)]);
+        let longest = rollout::list_failing(&mut tx, &one, 1).await.unwrap();
+        assert_eq!(longest, [failing(2, 500)]);
+
+        let mut back = listed.remove(0);
+        assert!(back.roll_back_failing(at(700)));
+        assert!(release::update(&mut tx, &back).await.unwrap());
+        assert_eq!(rollout::list_failing(&mut tx, &one, 9).await.unwrap(), listed);
+        let waves = rollout::count_waves(&mut tx, &one, at(0)).await.unwrap();
+        assert_eq!((waves[0].rolled_back, waves[0].recently_failing), (1, 2), "it is a failure at once");
+
+        one.supersede(at(900));
+        rollout::update(&mut tx, &one).await.unwrap();
+        assert!(rollout::is_affected(&mut tx, workload_id(1), Some(1)).await.unwrap(), "it rolls back later");
+        assert!(!rollout::is_affected(&mut tx, workload_id(1), Some(2)).await.unwrap());
     })
     .await;
 }
@@ -165,6 +211,50 @@ async fn gated_releases_are_listed_by_wave_and_cluster_name_up_to_the_limit() {
         let read = release::get(&mut tx, all[0].id()).await.unwrap().unwrap();
         assert_eq!((read.wave(), read.released_revision(), read.revision()), (Some(2), Some(1), Some(2)));
         assert_eq!(read, all[0]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_a_rollback_releases_again_is_stored_with_its_bundle_until_it_is_rolled_back() {
+    for_each_engine(|store| async move {
+        insert_fleet(&store, 4, 1).await;
+        let mut tx = store.write().await.unwrap();
+        let before = Digest::compute(b"bundle");
+        artifact::put(&mut tx, &before, b"bundle", at(0)).await.unwrap();
+        let mut all = [(1, 0), (2, 1), (3, 1)].map(|(n, wave)| {
+            let mut release = some_release(n, 1, n);
+            release.apply_report(&release_report(&release, Health::healthy()), at(1)).unwrap();
+            gate(release, 2, wave)
+        });
+        for admitted in &mut all[..2] {
+            assert!(admitted.admit(Policies::default(), at(2)));
+        }
+        release::insert_many(&mut tx, &all).await.unwrap();
+        let ids = |found: Vec<Release>| found.into_iter().map(|one| one.id()).collect::<Vec<_>>();
+        let rollout = some_rollout(2);
+        let of_all = rollout::list_to_roll_back(&mut tx, &rollout, 0, 9).await.unwrap();
+        assert_eq!(of_all, all[..2], "one that was not admitted has nothing to roll back");
+        assert_eq!(of_all[0].rollback().map(|one| (one.revision, &one.bundle)), Some((1, &before)));
+        let of_second = rollout::list_to_roll_back(&mut tx, &rollout, 1, 9).await.unwrap();
+        assert_eq!(ids(of_second), [all[1].id()]);
+        delete_batch(&mut tx, RetainedTable::Artifact, at(1_000_000_000_000), 9).await.unwrap();
+        assert!(artifact::exists(&mut tx, &before).await.unwrap(), "it is retained");
+
+        let mut second = all[1].clone();
+        assert!(second.roll_back_with_rollout("1 of 2 clusters fails.", at(3)));
+        assert!(!second.roll_back_with_rollout("1 of 2 clusters fails.", at(4)), "once");
+        release::update(&mut tx, &second).await.unwrap();
+        assert_eq!(release::get(&mut tx, second.id()).await.unwrap().unwrap(), second);
+        assert_eq!(second.released(), Some(&before));
+        assert_eq!(rollout::list_to_roll_back(&mut tx, &rollout, 1, 9).await.unwrap(), []);
+        assert_eq!(rollout::count_rolling_back(&mut tx, &rollout, 0).await.unwrap(), 1);
+        let report = release_report(&second, Health::healthy());
+        second.apply_report(&report, at(5)).unwrap();
+        release::update(&mut tx, &second).await.unwrap();
+        assert_eq!(rollout::count_rolling_back(&mut tx, &rollout, 0).await.unwrap(), 0);
+        let counts = rollout::count_waves(&mut tx, &rollout, at(9)).await.unwrap();
+        assert_eq!(counts[1], WaveCounts { gated: 1, rolled_back: 1, ..WaveCounts::default() });
     })
     .await;
 }

@@ -4,7 +4,7 @@ use domain::overrides::Override;
 use domain::page::{ListQuery, Page};
 use domain::plan::{Plan, RevisionView};
 use domain::release::ReleaseView;
-use domain::rollout::{Rollout, RolloutAction};
+use domain::rollout::{Rollout, RolloutAction, RolloutCluster, RolloutClusterQuery};
 use domain::workload::{
     NewWorkload, PublishResult, PublishValidation, Revision, Workload, WorkloadHead, WorkloadSummary,
     WorkloadView,
@@ -37,6 +37,23 @@ struct PlanQuery {
     wait: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<u32>,
+}
+
+/// The query of the clusters of a rollout.
+#[derive(Debug, Serialize)]
+struct RolloutClustersCall<'q> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wave: Option<&'q str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor: Option<&'q str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    q: &'q str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    state: &'q str,
 }
 
 impl Client {
@@ -200,12 +217,40 @@ impl Client {
 
     /// The rollout of a revision, by default of the published one.
     pub async fn get_rollout(&self, name: &str, revision: Option<u32>) -> Result<Rollout, Error> {
-        let call = self.project_call(Method::GET, &["workloads", name, "rollout"]);
-        let revision = revision.map(|number| [("revision", number)]);
-        match revision {
-            Some(revision) => call.query(&revision).send_json().await,
-            None => call.send_json().await,
-        }
+        let query = serde_json::json!({ "revision": revision });
+        self.project_call(Method::GET, &["workloads", name, "rollout"]).query(&query).send_json().await
+    }
+
+    /// One page of the clusters of a rollout, by wave and name.
+    pub async fn list_rollout_clusters(
+        &self,
+        name: &str,
+        query: &RolloutClusterQuery,
+    ) -> Result<Page<RolloutCluster>, Error> {
+        let RolloutClusterQuery { revision, wave, list } = query;
+        let query = RolloutClustersCall {
+            revision: *revision,
+            wave: wave.as_deref(),
+            limit: list.limit,
+            cursor: list.cursor.as_deref(),
+            q: &list.q,
+            state: &list.state,
+        };
+        let call = self.project_call(Method::GET, &["workloads", name, "rollout", "clusters"]);
+        call.query(&query).send_json().await
+    }
+
+    /// The report of a rollout in this format: `md`, `csv` or `json`.
+    pub async fn report_rollout(
+        &self,
+        name: &str,
+        revision: Option<u32>,
+        format: &str,
+    ) -> Result<String, Error> {
+        let query = serde_json::json!({ "format": format, "revision": revision });
+        let call = self.project_call(Method::GET, &["workloads", name, "rollout", "report"]);
+        let response = call.query(&query).send().await?;
+        Ok(String::from_utf8_lossy(&response.body).into_owned())
     }
 
     /// Controls the rollout of the published revision.

@@ -11,8 +11,9 @@ use crate::etag::{RequiredIfMatch, etag_header};
 use crate::input::{Body, Caller, Path, ProjectPath};
 use crate::problem::ApiError;
 
-/// Replaces the values that the project locks; charts of all workloads are rendered again with them. `If-Match` is required, so that
-/// values that were not read can't be replaced by accident.
+/// Replaces the values that the project locks; charts of all workloads are rendered again with them. `publishApproval` is whether every
+/// publish has to be approved, by `anyone` whose role allows it or by `anotherUser` than its publisher; without it, that stays as it is.
+/// `If-Match` is required, so that values that were not read can't be replaced by accident.
 #[utoipa::path(
     put,
     path = "/api/v1/projects/{project}",
@@ -28,6 +29,6 @@ pub async fn put_project(
     RequiredIfMatch(expected): RequiredIfMatch,
     Body(put): Body<ProjectPut>,
 ) -> Result<(HeaderMap, Json<Project>), ApiError> {
-    let project = hub.save_project(&actor, put.locked_values, expected).await?;
+    let project = hub.save_project(&actor, put.locked_values, put.publish_approval, expected).await?;
     Ok((etag_header(project.revision), Json(project)))
 }

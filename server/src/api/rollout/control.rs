@@ -19,8 +19,8 @@ pub struct RolloutActionPath {
 /// Controls the rollout of the published revision.
 ///
 /// `pause` admits no more clusters; `resume` continues and accepts the present failures; `approve` approves a wave that
-/// requires it; `promote` skips the soak time; `retry` requests a sync of the clusters that fail and leaves the state;
-/// `abort` ends the rollout, and clusters not yet admitted keep their applied revision.
+/// requires it, the result of one, or the publish if the project requires that; `promote` skips the soak time; `retry`
+/// requests a sync of the clusters that fail and leaves the state; `abort` ends the rollout, and clusters not yet admitted keep their applied revision.
 #[utoipa::path(
     post,
     path = "/api/v1/projects/{project}/workloads/{workload}/rollout/-/{verb}",

@@ -120,8 +120,8 @@ mod tests {
     /// The same with these groups.
     fn find_violations_with(values: &str, groups: &[ClusterGroup]) -> Vec<(String, String)> {
         let source = ChartSource { values: values.to_owned(), ..ChartSource::default() };
-        let project =
-            Project { name: "default".into(), locked_values: "tls: {enabled: true}\n".into(), revision: 1 };
+        let (name, locked_values) = ("default".into(), "tls: {enabled: true}\n".into());
+        let project = Project { name, locked_values, revision: 1, ..Project::default() };
         let release = ChartRelease {
             workload: "web",
             revision: 1,

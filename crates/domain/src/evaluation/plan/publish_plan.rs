@@ -14,7 +14,7 @@ use crate::kubernetes::digest::Digest;
 use crate::kubernetes::id::{ClusterId, PlanId, WorkloadId};
 use crate::kubernetes::time::Timestamp;
 use crate::model::placement::Decision;
-use crate::model::rollout::WavePreview;
+use crate::model::rollout::{OnFailure, WavePreview};
 use crate::text::finding::{self, Finding, SourceLocation};
 use crate::text::manifest::Manifest;
 
@@ -149,6 +149,9 @@ pub struct Plan {
     /// The waves of its rollout; none if all clusters get it together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waves: Vec<WavePreview>,
+    /// What happens when more clusters fail than a wave allows.
+    #[serde(default, skip_serializing_if = "OnFailure::is_pause")]
+    pub on_failure: OnFailure,
     /// Every cluster, by name.
     pub targets: Vec<PlanTarget>,
     /// The changes on clusters that a target names, by digest; many clusters share one.
@@ -409,6 +412,7 @@ mod tests {
             expires_at: Timestamp::from_millis(1),
             findings: Vec::new(),
             waves: Vec::new(),
+            on_failure: OnFailure::Pause,
             blast_radius: BlastRadius::default(),
             targets: Vec::new(),
             cluster_plans: BTreeMap::new(),

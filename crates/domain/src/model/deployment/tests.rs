@@ -5,6 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::kubernetes::id::{OverrideId, ReleaseId, WorkloadId};
 use crate::model::chart::ChartSource;
+use crate::model::cluster::Connectivity;
 use crate::model::health::Health;
 use crate::model::policy::{DeletionPolicy, Policies};
 use crate::model::release::stage::StageReason;
@@ -173,6 +174,24 @@ fn removing() -> Release {
     release
 }
 
+/// The release after a report that its objects are gone.
+fn removed(mut release: Release) -> Release {
+    let report = ReleaseReport {
+        release: release.id(),
+        generation: release.generation(),
+        applied: None,
+        stages: Vec::new(),
+        sync: SyncStatus::Removed,
+        health: Health::default(),
+        resources: Vec::new(),
+        drift: Vec::new(),
+        drift_omitted: 0,
+        removed: true,
+    };
+    release.apply_report(&report, at(40)).unwrap();
+    release
+}
+
 #[test]
 fn s1_20_each_state_of_a_release_has_its_status_word() {
     use DeploymentStatus as Status;
@@ -185,39 +204,78 @@ fn s1_20_each_state_of_a_release_has_its_status_word() {
         release
     };
     let pruned = (StageName::Pruned, failed());
+    let (upgrade, rollback) = (DeliveryKind::Upgrade, DeliveryKind::Rollback { revision: 2 });
+    let deletion = DeliveryKind::Deletion { revision: Some(1) };
     let table = [
-        ("sent", sent(), false, Status::NotInstalled),
+        ("sent", sent(), upgrade, Status::NotInstalled),
         (
             "pulls the first",
             reported(sent(), (StageName::Pulled, running()), None),
-            false,
+            upgrade,
             Status::PendingInstall,
         ),
-        ("rejects the first", reported(sent(), (StageName::Applied, failed()), None), false, Status::Failed),
-        ("applied", deployed(), false, Status::Deployed),
-        ("another is published", upgraded(), false, Status::Stale),
+        (
+            "rejects the first",
+            reported(sent(), (StageName::Applied, failed()), None),
+            upgrade,
+            Status::Failed,
+        ),
+        ("applied", deployed(), upgrade, Status::Deployed),
+        ("another is published", upgraded(), upgrade, Status::Stale),
         (
             "pulls another",
             reported(upgraded(), (StageName::Pulled, running()), Some(1)),
-            false,
+            upgrade,
             Status::PendingUpgrade,
         ),
         (
             "rejects another",
             reported(upgraded(), (StageName::Applied, failed()), Some(1)),
-            false,
+            upgrade,
             Status::Failed,
         ),
-        ("offline and applied", offline(deployed()), false, Status::Unknown),
-        ("offline and removing", offline(removing()), true, Status::Unknown),
-        ("left the group", removing(), false, Status::Stale),
-        ("the deployment is deleted", removing(), true, Status::Deleting),
-        ("the removal failed", reported(removing(), pruned, Some(1)), true, Status::Failed),
+        ("offline and applied", offline(deployed()), upgrade, Status::Unknown),
+        ("offline and removing", offline(removing()), deletion, Status::Unknown),
+        ("left the group", removing(), upgrade, Status::Stale),
+        ("the deployment is deleted", removing(), deletion, Status::Deleting),
+        (
+            "an earlier content is published again",
+            reported(upgraded(), (StageName::Pulled, running()), Some(1)),
+            rollback,
+            Status::PendingRollback,
+        ),
+        ("the deletion has removed it", removed(removing()), deletion, Status::Deleted),
+        ("the removal failed", reported(removing(), pruned, Some(1)), deletion, Status::Failed),
     ];
-    for (name, release, is_deleting, expected) in table {
-        assert_eq!(DeploymentStatus::from_release(&release, is_deleting), Some(expected), "{name}");
+    for (name, release, kind, expected) in table {
+        assert_eq!(DeploymentStatus::from_release(&release, kind), Some(expected), "{name}");
     }
     for forced in [abandoned(removing()), offline(abandoned(removing()))] {
-        assert_eq!(DeploymentStatus::from_release(&forced, true), None, "it is not listed any more");
+        assert_eq!(DeploymentStatus::from_release(&forced, deletion), None, "it is not listed any more");
     }
+    let earlier = DeliveryKind::Deletion { revision: Some(2) };
+    assert_eq!(DeploymentStatus::from_release(&removed(removing()), earlier), None, "it left before");
+}
+
+#[test]
+fn s1_10_s1_20_a_cluster_that_is_rolled_back_is_pending_and_then_failed_or_not_installed() {
+    let status = |release: &Release| DeploymentStatus::from_release(release, DeliveryKind::Upgrade).unwrap();
+    let mut upgraded = reported(upgraded(), (StageName::Applied, failed()), Some(1));
+    assert!(upgraded.roll_back_failing(at(20)));
+    assert_eq!(status(&upgraded), DeploymentStatus::PendingRollback);
+    let back = reported(upgraded.clone(), (StageName::Applied, StageState::Done), Some(1));
+    assert_eq!((status(&back), is_stale(&back)), (DeploymentStatus::Failed, true));
+    assert_eq!(back.message(), "Revision 2 failed here, and it was rolled back to revision 1. no");
+    let stuck = reported(upgraded, (StageName::Preflight, failed()), Some(1));
+    assert_eq!(status(&stuck), DeploymentStatus::Failed, "the rollback fails too");
+
+    let mut first = reported(sent(), (StageName::Applied, failed()), None);
+    first.set_wave(Some(0));
+    assert!(first.roll_back_failing(at(20)));
+    assert_eq!(status(&first), DeploymentStatus::Deleting);
+    let gone = removed(first);
+    assert_eq!(status(&gone), DeploymentStatus::NotInstalled);
+    assert!(gone.message().contains("its first installation was rolled back"), "{}", gone.message());
+    let deletion = DeliveryKind::Deletion { revision: Some(2) };
+    assert_eq!(DeploymentStatus::from_release(&gone, deletion), None);
 }

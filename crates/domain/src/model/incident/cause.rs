@@ -183,6 +183,11 @@ pub fn rollout_cause(rollout: &Rollout) -> Option<IncidentCause> {
             format!("{wave} waits for an approval."),
             "Approve the wave, or abort the rollout: flotilla rollout approve, or flotilla rollout abort.",
         ),
+        RolloutState::AwaitingResultApproval => (
+            "AwaitingResultApproval",
+            format!("{wave} is operational, and its result waits for an approval."),
+            "Approve the result, or abort the rollout: flotilla rollout approve, or flotilla rollout abort.",
+        ),
         RolloutState::AwaitingClusters { deferred, limit } => (
             "AwaitingClusters",
             format!("{wave} waits for clusters: {deferred} are deferred, and it allows {limit}."),
@@ -197,6 +202,17 @@ pub fn rollout_cause(rollout: &Rollout) -> Option<IncidentCause> {
     };
     let cause = IncidentCause::new(reason, Some(&rollout_ref(rollout)), &message, hint);
     Some(IncidentCause { kind: IncidentKind::Rollout, ..cause })
+}
+
+/// Why a rollout is rolled back, or was; `None` if it is not.
+pub fn rollback_cause(rollout: &Rollout) -> Option<IncidentCause> {
+    let message = match &rollout.state {
+        RolloutState::RollingBack { .. } | RolloutState::RolledBack { .. } => rollout.message(rollout.since),
+        _ => return None,
+    };
+    let hint = "Publish a corrected revision. The clusters stay at the revision of before until then: flotilla rollout status shows which.";
+    let cause = IncidentCause::new("RolledBack", Some(&rollout_ref(rollout)), &message, hint);
+    Some(IncidentCause { kind: IncidentKind::Rollback, ..cause })
 }
 
 /// What is known about a rollout whose clusters went offline after their admission; `None` without such clusters.

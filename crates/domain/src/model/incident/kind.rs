@@ -18,6 +18,8 @@ pub enum IncidentKind {
     Drift,
     /// Its rollout waits for a person.
     Rollout,
+    /// Its rollout was rolled back, because more clusters failed than it allows.
+    Rollback,
     /// Clusters of its rollout went offline after their admission: it is not known what runs there.
     Silence,
     /// What its draft follows in a Git repository or a registry can't be read, or is not used.
@@ -38,6 +40,7 @@ impl IncidentKind {
             Self::Failure => "Failure",
             Self::Drift => "Drift",
             Self::Rollout => "Rollout that waits",
+            Self::Rollback => "Rollback",
             Self::Silence => "Silence after the admission",
             Self::Source => "Source",
             Self::Loop => "Loop of the server",
@@ -47,7 +50,7 @@ impl IncidentKind {
     /// How long a cause of this kind lasts before it is an incident, in milliseconds; `base` is that of a failure.
     pub const fn delay_millis(self, base: i64) -> i64 {
         base.saturating_mul(match self {
-            Self::Failure => 1,
+            Self::Failure | Self::Rollback => 1,
             Self::Drift | Self::Silence | Self::Source | Self::Loop => 10,
             Self::Rollout => 60,
         })
@@ -62,13 +65,17 @@ impl IncidentKind {
             Self::Source => Some(ClusterId::from_parts(0, 2)),
             Self::Loop => Some(ClusterId::from_parts(0, 3)),
             Self::Silence => Some(ClusterId::from_parts(0, 4)),
+            Self::Rollback => Some(ClusterId::from_parts(0, 5)),
         }
     }
 
     /// Whether an incident of this kind is over on a cluster on which only a cause of the other one is left. A cluster that drifted and
     /// fails now stays until its failure has lasted long enough, because the drift may still be there.
     pub(super) const fn is_ended_by(self, other: Self) -> bool {
-        matches!((self, other), (Self::Failure, Self::Drift) | (Self::Rollout | Self::Silence, _))
+        matches!(
+            (self, other),
+            (Self::Failure, Self::Drift) | (Self::Rollout | Self::Rollback | Self::Silence, _)
+        )
     }
 
     /// What an open incident is, as a headline.
@@ -77,6 +84,7 @@ impl IncidentKind {
             Self::Failure => format!("{workload} fails on {clusters}"),
             Self::Drift => format!("{workload} drifts on {clusters}"),
             Self::Rollout => format!("The rollout of {workload} waits for a person"),
+            Self::Rollback => format!("The rollout of {workload} was rolled back"),
             Self::Silence => format!("Clusters of the rollout of {workload} are silent"),
             Self::Source => format!("The source of {workload} is not followed"),
             Self::Loop => format!("A loop of the server fails for {workload}"),
@@ -89,6 +97,7 @@ impl IncidentKind {
             Self::Failure => format!("{workload} recovered on {clusters} after {lasted}"),
             Self::Drift => format!("{workload} does not drift any more on {clusters} after {lasted}"),
             Self::Rollout => format!("The rollout of {workload} does not wait any more after {lasted}"),
+            Self::Rollback => format!("The rollback of {workload} is replaced after {lasted}"),
             Self::Silence => {
                 format!("The rollout of {workload} has no silent clusters any more after {lasted}")
             }

@@ -174,6 +174,7 @@ fn e12_the_kind_of_a_cause_decides_how_long_it_has_to_last() {
     assert_ne!(of(IncidentKind::Drift, "CrashLoop").key(), cause("CrashLoop").key());
     for (kind, seconds) in [
         (IncidentKind::Failure, 60),
+        (IncidentKind::Rollback, 60),
         (IncidentKind::Drift, 600),
         (IncidentKind::Silence, 600),
         (IncidentKind::Source, 600),

@@ -19,6 +19,7 @@ fn operation(kind: OperationKind, revision: Option<u32>, started_at: i64) -> Ope
         workload: "web".to_owned(),
         kind,
         revision,
+        restored_revision: None,
         actor: "ann".to_owned(),
         started_at: at(started_at),
         closed_at: None,

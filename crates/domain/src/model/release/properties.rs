@@ -29,6 +29,9 @@ enum ReleaseEvent {
     },
     Admit(DriftPolicy),
     AbortRollout,
+    RollBackFailing,
+    RollBackWithRollout,
+    RetryRolledBack,
     Remove(DeletionPolicy),
     Abandon,
     ConnectivityChanged(Connectivity),
@@ -103,6 +106,9 @@ fn any_event() -> impl Strategy<Value = ReleaseEvent> {
         2 => (0..3_u8, drift.clone()).prop_map(|(bundle, drift)| ReleaseEvent::Await { bundle, drift }),
         1 => drift.prop_map(ReleaseEvent::Admit),
         1 => Just(ReleaseEvent::AbortRollout),
+        2 => Just(ReleaseEvent::RollBackFailing),
+        1 => Just(ReleaseEvent::RollBackWithRollout),
+        1 => Just(ReleaseEvent::RetryRolledBack),
         2 => deletion.prop_map(ReleaseEvent::Remove),
         1 => Just(ReleaseEvent::Abandon),
         2 => reach.prop_map(ReleaseEvent::ConnectivityChanged),
@@ -138,6 +144,7 @@ fn apply_event(release: &mut Release, event: &ReleaseEvent, now: Timestamp) {
                 outcome: RenderOutcome::Bundle(bundle(*to)),
                 policies: policies(*drift),
             };
+            release.set_wave(Some(1));
             release.gate_revision(next, "Waits for wave 2.", now);
         }
         ReleaseEvent::Await { bundle: to, drift } => {
@@ -153,6 +160,15 @@ fn apply_event(release: &mut Release, event: &ReleaseEvent, now: Timestamp) {
         }
         ReleaseEvent::AbortRollout => {
             release.end_gate("The rollout was aborted.", now);
+        }
+        ReleaseEvent::RollBackFailing => {
+            release.roll_back_failing(now);
+        }
+        ReleaseEvent::RollBackWithRollout => {
+            release.roll_back_with_rollout("1 of 2 clusters fails.", now);
+        }
+        ReleaseEvent::RetryRolledBack => {
+            release.retry_rolled_back(now);
         }
         ReleaseEvent::Remove(deletion) => {
             release.remove(*deletion, "unpublished", now);
@@ -258,9 +274,14 @@ proptest! {
             let expected = match reason.filter(|_| after.goal == ReleaseGoal::Present) {
                 Some(Reason::WaitingForWave) => Gate::Closed,
                 Some(Reason::RolloutAborted) => Gate::Aborted,
+                Some(Reason::RolledBack) => Gate::RolledBack,
                 _ => Gate::Open,
             };
-            prop_assert_eq!(after.gate, expected);
+            // What is removed is rolled back, or its gate is open again.
+            let is_removal_rolled_back = after.gate == Gate::RolledBack
+                && after.goal != ReleaseGoal::Present
+                && reason == Some(&Reason::RolledBack);
+            prop_assert!(after.gate == expected || is_removal_rolled_back, "{:?}", after);
             prop_assert!(after.gate == Gate::Open || after.desired.is_some());
             Ok(())
         })?;
@@ -287,6 +308,7 @@ proptest! {
                     | ReleaseEvent::TargetWithoutBundle
                     | ReleaseEvent::Gate { .. }
                     | ReleaseEvent::Await { .. }
+                    | ReleaseEvent::RetryRolledBack
             );
             if before.last_known_state().is_gone() && !targeted {
                 prop_assert_eq!(&after.goal, &before.goal);

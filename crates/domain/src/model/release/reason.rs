@@ -45,8 +45,10 @@ reasons! {
     WaitingForWave,
     /// A workload that it depends on is not operational on the cluster.
     WaitingForDependency,
-    /// The rollout was aborted before it admitted the cluster.
+    /// The rollout was aborted or rolled back before it admitted the cluster.
     RolloutAborted,
+    /// The revision was rolled back on the cluster: it failed there, or on too many others of its rollout.
+    RolledBack,
     /// The bundle cannot be fetched yet.
     WaitingForArtifact,
     /// The fetched bytes do not have the digest of the bundle.

@@ -1,6 +1,6 @@
 //! The fields of a release: as a row of the store, and one by one.
 
-use super::{FactsComparison, Gate, Release, ReleaseGoal, Stages, SyncStatus};
+use super::{FactsComparison, Gate, Release, ReleaseGoal, RollbackTarget, Stages, SyncStatus};
 use crate::kubernetes::digest::Digest;
 use crate::kubernetes::id::{ClusterId, ReleaseId, WorkloadId};
 use crate::kubernetes::time::Timestamp;
@@ -37,12 +37,20 @@ pub struct ReleaseRow {
     pub released: Option<Digest>,
     /// Revision number of `released`; differs from `revision` unless the gate is open.
     pub released_revision: Option<u32>,
+    /// Digest of the bundle that a rollback returns to.
+    pub rollback_bundle: Option<Digest>,
+    /// Revision number of `rollback_bundle`.
+    pub rollback_revision: Option<u32>,
+    /// The policies that were released with it.
+    pub rollback_policies: Option<Policies>,
     /// Digest of the bundle that the cluster reported as completely applied.
     pub applied: Option<Digest>,
     /// Revision number of `applied`.
     pub applied_revision: Option<u32>,
     /// Number of the first revision that was applied completely.
     pub installed_revision: Option<u32>,
+    /// Number of the last revision that was operational.
+    pub confirmed_revision: Option<u32>,
     /// Digest of the facts that `rendered_facts_revision` is rendered with.
     pub rendered_facts: Option<Digest>,
     /// Number of the revision that is rendered with `rendered_facts`.
@@ -68,7 +76,13 @@ pub struct ReleaseRow {
 impl Release {
     /// The release of a stored row.
     pub fn from_row(row: ReleaseRow) -> Self {
+        let rollback = row.rollback_bundle.zip(row.rollback_revision).zip(row.rollback_policies);
         Self {
+            rollback: rollback.map(|((bundle, revision), policies)| RollbackTarget {
+                revision,
+                bundle,
+                policies,
+            }),
             id: row.id,
             workload: row.workload,
             cluster: row.cluster,
@@ -85,6 +99,7 @@ impl Release {
             applied: row.applied,
             applied_revision: row.applied_revision,
             installed_revision: row.installed_revision,
+            confirmed_revision: row.confirmed_revision,
             rendered_facts: row.rendered_facts,
             rendered_facts_revision: row.rendered_facts_revision,
             facts_comparison: row.facts_comparison,
@@ -168,6 +183,11 @@ impl Release {
         self.released_revision
     }
 
+    /// What a rollback returns to; `None` if nothing was applied completely before.
+    pub const fn rollback(&self) -> Option<&RollbackTarget> {
+        self.rollback.as_ref()
+    }
+
     /// Digest of the bundle that the cluster reported as completely applied.
     pub const fn applied(&self) -> Option<&Digest> {
         self.applied.as_ref()
@@ -181,6 +201,11 @@ impl Release {
     /// Number of the first revision that was applied completely since the release is on its cluster.
     pub const fn installed_revision(&self) -> Option<u32> {
         self.installed_revision
+    }
+
+    /// Number of the last revision that was operational on its cluster.
+    pub const fn confirmed_revision(&self) -> Option<u32> {
+        self.confirmed_revision
     }
 
     /// Digest of the facts that [`Self::rendered_facts_revision`] is rendered with.

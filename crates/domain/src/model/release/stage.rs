@@ -239,13 +239,20 @@ pub struct StageApproval {
     pub by: String,
     /// Number of the revision.
     pub revision: u32,
-    /// The approved wave of its rollout, such as `wave 2 of 3 (eu)`.
+    /// The approved wave of its rollout, such as `wave 2 of 3 (eu)`, or `the result of wave 1 of 3 (canary)`.
     pub wave: String,
+    /// When; absent if that was before it was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
 }
 
 impl fmt::Display for StageApproval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} approved {} of revision {}.", self.by, self.wave, self.revision)
+        write!(f, "{} approved {} of revision {}", self.by, self.wave, self.revision)?;
+        match self.at {
+            Some(at) => write!(f, " at {at}."),
+            None => f.write_str("."),
+        }
     }
 }
 

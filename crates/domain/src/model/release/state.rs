@@ -182,11 +182,17 @@ impl Release {
         self.gate != Gate::Open || self.is_awaiting_dependency()
     }
 
-    /// The state while the desired bundle is held back. Failures and drift of what is running take precedence.
+    /// The state while the desired bundle is held back. Failures, drift and a rollback of what is running take precedence. A revision that
+    /// failed here and was rolled back has failed, whatever runs now.
     fn gated_state(&self) -> ReleaseState {
+        if self.is_rolled_back_by_own_failure() {
+            return ReleaseState::Failed;
+        }
         match self.running_state() {
             Some(running) if running.is_failing() || running == ReleaseState::Drifted => running,
-            _ if self.gate == Gate::Aborted => ReleaseState::Suspended,
+            // What runs is being delivered, such as the revision of before by a rollback.
+            Some(running) if self.gate.is_ended() && running.is_in_transition() => running,
+            _ if self.gate.is_ended() => ReleaseState::Suspended,
             _ => ReleaseState::Pending,
         }
     }
@@ -238,8 +244,14 @@ impl Release {
                 let stage_reason = self.stages.get(StageName::Pruned).state.reason();
                 stage_reason.map_or_else(|| why.clone(), |reason| reason.text().to_owned())
             }
-            ReleaseGoal::Removed { .. } => self.removed_message(),
-            ReleaseGoal::Orphaned { .. } => "It was orphaned: its objects stay on the cluster.".to_owned(),
+            ReleaseGoal::Removed { .. } => match self.rollback_cause() {
+                Some(cause) => cause.to_owned(),
+                None => self.removed_message(),
+            },
+            ReleaseGoal::Orphaned { .. } => match self.rollback_cause() {
+                Some(cause) => format!("{cause} Its objects were orphaned: they stay on the cluster."),
+                None => "It was orphaned: its objects stay on the cluster.".to_owned(),
+            },
             ReleaseGoal::Abandoned { .. } => {
                 "It was deleted by force without confirmation of the cluster; its objects may still exist there.".to_owned()
             }
@@ -268,6 +280,9 @@ impl Release {
     }
 
     fn present_message(&self) -> String {
+        if let Some(message) = self.rolled_back_message() {
+            return message;
+        }
         match self.present_state() {
             ReleaseState::Drifted => {
                 return "Objects were changed on the cluster after they were applied.".to_owned();

@@ -10,8 +10,12 @@ use crate::model::health::Health;
 use crate::model::policy::{DeletionPolicy, Policies};
 use crate::model::report::{DesiredPhase, DesiredRelease, ReleaseReport};
 
+mod abandonment;
 mod approval;
 mod dependencies;
+mod rollback;
+
+pub use rollback::RollbackTarget;
 
 /// Why a report was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,9 +112,11 @@ impl Release {
             desired: None,
             released: None,
             released_revision: None,
+            rollback: None,
             applied: None,
             applied_revision: None,
             installed_revision: None,
+            confirmed_revision: None,
             rendered_facts: None,
             rendered_facts_revision: None,
             facts_comparison: None,
@@ -138,6 +144,7 @@ impl Release {
             match rendered {
                 RenderOutcome::Bundle(digest) if release.is_released(&digest, revision, &policies) => {
                     release.desired = Some(digest);
+                    release.record_rollback_target();
                     release.record_admission();
                     release.gate = Gate::Open;
                     release.finish_hub_stages(StageName::Notified, at);
@@ -168,7 +175,7 @@ impl Release {
         let DesiredRevision { revision, outcome: rendered, policies } = next;
         let waiting = StageState::Waiting(StageReason::new(Reason::WaitingForWave, message));
         match rendered {
-            // Already gated for this bundle, or its rollout was aborted.
+            // Already gated for this bundle, or its rollout was aborted or rolled back.
             RenderOutcome::Bundle(digest)
                 if self.gate != Gate::Open
                     && self.revision == Some(revision)
@@ -227,6 +234,7 @@ impl Release {
     }
 
     fn start_delivery(&mut self, digest: Digest, policies: Policies, at: Timestamp) {
+        self.record_rollback_target();
         if self.goal != ReleaseGoal::Present {
             self.health = Health::default();
             self.installed_revision = None;
@@ -350,32 +358,6 @@ impl Release {
         })
     }
 
-    /// Ends a removal without the cluster's confirmation (S1-23). Returns whether anything changed.
-    pub fn abandon(&mut self, at: Timestamp) -> bool {
-        self.update_tracking_state(at, |release| match release.goal {
-            ReleaseGoal::Removing { .. } => {
-                release.generation += 1;
-                release.goal = ReleaseGoal::Abandoned { since: at };
-                true
-            }
-            _ => false,
-        })
-    }
-
-    /// The cluster of an abandoned release has removed it after all. Returns whether it was abandoned.
-    pub fn confirm_cleanup(&mut self, deletion: DeletionPolicy, at: Timestamp) -> bool {
-        self.update_tracking_state(at, |release| {
-            let is_abandoned = matches!(release.goal, ReleaseGoal::Abandoned { .. });
-            if is_abandoned {
-                release.applied = None;
-                release.update_applied_revision();
-                release.sync = SyncStatus::Removed;
-                release.goal = final_goal(deletion, at);
-            }
-            is_abandoned
-        })
-    }
-
     /// Requests an immediate sync that resets the agent's back-offs (S1-21: it never adds targets).
     pub fn request_sync(&mut self) {
         self.sync_nonce += 1;
@@ -455,6 +437,9 @@ impl Release {
             && self.applied == self.released
             && self.health.status.is_operational()
             && self.stages.get(StageName::Operational).state.is_finished();
+        if confirmed {
+            self.confirmed_revision = self.released_revision;
+        }
         let state = if confirmed { StageState::Done } else { StageState::Pending };
         self.stages.set(StageName::Confirmed, state, at);
     }

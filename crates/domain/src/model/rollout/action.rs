@@ -3,10 +3,9 @@
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-use super::{Approver, Rollout, RolloutState};
+use super::{Rollout, RolloutState};
 use crate::kubernetes::time::Timestamp;
 use crate::model::action_unavailable::ActionUnavailable;
-use crate::model::release::stage::StageApproval;
 
 /// An action of a person on a rollout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
@@ -18,7 +17,7 @@ pub enum RolloutAction {
     Pause,
     /// Continue; clusters that fail now no longer count as failures.
     Resume,
-    /// Approve the wave that waits for approval.
+    /// Approve the wave that waits for approval, or its result.
     Approve,
     /// Skip the rest of the soak time, and continue without the deferred clusters.
     Promote,
@@ -62,12 +61,13 @@ impl Rollout {
                 RolloutState::Running
                     | RolloutState::Soaking { .. }
                     | RolloutState::AwaitingApproval
+                    | RolloutState::AwaitingResultApproval
                     | RolloutState::AwaitingClusters { .. }
             ),
             RolloutAction::Resume => {
                 matches!(self.state, RolloutState::Paused { .. } | RolloutState::AutoPaused { .. })
             }
-            RolloutAction::Approve => self.state == RolloutState::AwaitingApproval,
+            RolloutAction::Approve => self.is_awaiting_approval(),
             RolloutAction::Promote => {
                 matches!(self.state, RolloutState::Soaking { .. } | RolloutState::AwaitingClusters { .. })
             }
@@ -90,30 +90,6 @@ impl Rollout {
         Err(ActionUnavailable(format!("This rollout can't be {}: {why}.", verb.past_participle())))
     }
 
-    /// Checks that this user may approve a wave, as far as the strategy decides it.
-    ///
-    /// # Errors
-    /// The strategy requires another user, and this one published the revision, or it is not known who did.
-    pub fn check_approver(&self, name: &str) -> Result<(), ActionUnavailable> {
-        if self.strategy.approver == Approver::Anyone {
-            return Ok(());
-        }
-        let number = self.revision;
-        if self.published_by.is_empty() {
-            let why = format!(
-                "It is not known who published revision {number}, so nobody can approve it. Publish it again."
-            );
-            return Err(ActionUnavailable(why));
-        }
-        if self.published_by == name {
-            let why = format!(
-                "You published revision {number}, and its rollout requires the approval of another user."
-            );
-            return Err(ActionUnavailable(why));
-        }
-        Ok(())
-    }
-
     /// Applies an action of a person.
     ///
     /// # Errors
@@ -134,7 +110,8 @@ impl Rollout {
             RolloutAction::Abort => self.set_state(RolloutState::Aborted { by: by.to_owned() }, now),
             RolloutAction::Resume => {
                 for progress in self.waves.iter_mut().take(at + 1) {
-                    progress.accepted_failures = progress.accepted_failures.max(progress.failing);
+                    let failures = progress.failing.saturating_add(progress.rolled_back);
+                    progress.accepted_failures = progress.accepted_failures.max(failures);
                 }
                 let needs_approval = self.strategy.waves.get(at).is_some_and(|wave| wave.approval);
                 let approved = self.waves.get(at).is_some_and(|wave| wave.approved_by.is_some());
@@ -145,12 +122,7 @@ impl Rollout {
                 };
                 self.set_state(state, now);
             }
-            RolloutAction::Approve => {
-                if let Some(progress) = self.waves.get_mut(at) {
-                    progress.approved_by = Some(by.to_owned());
-                }
-                self.set_state(RolloutState::Running, now);
-            }
+            RolloutAction::Approve => self.record_approval(by, now),
             RolloutAction::Promote => {
                 if let Some(progress) = self.waves.get_mut(at) {
                     progress.promoted_by = Some(by.to_owned());
@@ -163,15 +135,9 @@ impl Rollout {
         Ok(())
     }
 
-    /// Who approved one of its waves; `None` if nobody did.
-    pub fn wave_approval(&self, index: u32) -> Option<StageApproval> {
-        let by = self.waves.get(index as usize)?.approved_by.clone()?;
-        Some(StageApproval { by, revision: self.revision, wave: self.wave_position(index).to_string() })
-    }
-
     /// Ends it because of a newer publish or an unpublish.
     pub fn supersede(&mut self, now: Timestamp) {
-        if self.state.is_active() {
+        if self.state.is_active() || matches!(self.state, RolloutState::RolledBack { .. }) {
             self.set_state(RolloutState::Superseded, now);
         }
     }

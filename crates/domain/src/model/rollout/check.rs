@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Approver, CountOrPercent, RolloutStrategy, TimeSpan, Wave, assign_waves};
+use super::{Approver, CountOrPercent, OnFailure, RolloutStrategy, TimeSpan, Wave, assign_waves};
 use crate::kubernetes::name;
 use crate::model::cluster::Cluster;
 use crate::model::placement::ClusterGroup;
@@ -32,10 +32,10 @@ pub fn check(strategy: &RolloutStrategy) -> Vec<Finding> {
         let message = "The rollout has settings but no wave, so every cluster would be updated at once.";
         findings.push(g511(message, "Add a wave, or remove the rollout.").with_path("/rollout/waves"));
     }
-    if strategy.approver == Approver::AnotherUser && !strategy.waves.iter().any(|wave| wave.approval) {
+    if strategy.approver == Approver::AnotherUser && !strategy.waves.iter().any(Wave::requires_approval) {
         let message =
             "The rollout requires the approval of another user, but no wave of it requires an approval.";
-        let hint = "Set approval on a wave, or remove approver.";
+        let hint = "Set approval or approvalAfter on a wave, or remove approver.";
         findings.push(g511(message, hint).with_path("/rollout/approver"));
     }
     findings.extend(
@@ -46,6 +46,11 @@ pub fn check(strategy: &RolloutStrategy) -> Vec<Finding> {
             .map(|finding| finding.with_path("/rollout/failAfter")),
     );
     findings.extend(strategy.window.iter().flat_map(super::RolloutWindow::check));
+    if strategy.on_failure == OnFailure::Continue {
+        let message = "The rollout continues whatever number of clusters fails: a broken revision would reach all clusters.";
+        let hint = "Pause or roll back on failure, and allow a number of failures per wave (maxFailures).";
+        findings.push(Finding::warning("G512", message, hint).with_path("/rollout/onFailure"));
+    }
     findings
 }
 

@@ -58,6 +58,13 @@ pub enum RolloutEvent {
         /// How many of its clusters are deferred.
         deferred: u32,
     },
+    /// More clusters of a wave fail than it allows, and the rollout continues.
+    FailuresAccepted {
+        /// The wave.
+        wave: WavePosition,
+        /// How many fail, as a sentence for people.
+        message: String,
+    },
     /// A person acted on it.
     ActionTaken {
         /// The action.
@@ -75,11 +82,19 @@ impl RolloutEvent {
     /// Its severity.
     pub const fn severity(&self) -> Severity {
         match self {
-            Self::StateChanged { to: RolloutState::AutoPaused { .. }, .. } => Severity::Error,
             Self::StateChanged {
-                to: RolloutState::AwaitingApproval | RolloutState::AwaitingClusters { .. },
+                to: RolloutState::AutoPaused { .. } | RolloutState::RollingBack { .. },
+                ..
+            } => Severity::Error,
+            Self::StateChanged {
+                to:
+                    RolloutState::AwaitingApproval
+                    | RolloutState::AwaitingResultApproval
+                    | RolloutState::AwaitingClusters { .. }
+                    | RolloutState::RolledBack { .. },
                 ..
             }
+            | Self::FailuresAccepted { .. }
             | Self::ActionTaken { action: RolloutAction::Abort, .. } => Severity::Warning,
             _ => Severity::Note,
         }
@@ -97,6 +112,9 @@ impl RolloutEvent {
                         format!("{rollout}: {wave} is operational and soaks for {time}.")
                     }
                     RolloutState::AwaitingApproval => format!("{rollout}: {wave} waits for approval."),
+                    RolloutState::AwaitingResultApproval => {
+                        format!("{rollout}: {wave} is operational; its result waits for approval.")
+                    }
                     RolloutState::AwaitingClusters { deferred, limit } => {
                         format!(
                             "{rollout}: {wave} waits. {}",
@@ -105,6 +123,12 @@ impl RolloutEvent {
                     }
                     RolloutState::AutoPaused { message } => {
                         format!("{rollout}: the rollout was paused automatically. {message}")
+                    }
+                    RolloutState::RollingBack { message, .. } => {
+                        format!("{rollout}: the rollout is being rolled back. {message}")
+                    }
+                    RolloutState::RolledBack { message, .. } => {
+                        format!("{rollout}: the rollout was rolled back. {message}")
                     }
                     RolloutState::Completed => format!("{rollout}: the rollout is completed."),
                     RolloutState::Running => format!("{rollout}: {wave} starts."),
@@ -120,6 +144,9 @@ impl RolloutEvent {
                     n => format!("; {} deferred", format_clusters(*n)),
                 };
                 format!("{rollout}: wave {} is operational{deferred}.", wave.name)
+            }
+            Self::FailuresAccepted { message, .. } => {
+                format!("{rollout}: {message} The rollout continues in spite of that.")
             }
             Self::ActionTaken { action: RolloutAction::Retry, wave, .. } => {
                 format!("{rollout}: the failing clusters are to try again, at {wave}.")

@@ -3,7 +3,7 @@
 //! It is level-triggered: the result depends only on the rollout, the counts and the time, so a lost wake-up, a restart or
 //! a second server changes nothing.
 
-use super::{Rollout, RolloutEvent, RolloutState, Wave, WaveProgress, format_clusters};
+use super::{Rollout, RolloutEvent, RolloutState, Wave, WaveProgress};
 use crate::kubernetes::time::{Pauses, Timestamp};
 use crate::model::release::ReleaseState;
 
@@ -28,6 +28,8 @@ pub struct WaveCounts {
     pub recently_failing: u32,
     /// Of the failing and recently failing ones: offline since their admission.
     pub silent: u32,
+    /// Rolled back, whatever their state.
+    pub rolled_back: u32,
     /// When the first of these started to fail.
     pub recently_failing_since: Option<Timestamp>,
 }
@@ -95,6 +97,7 @@ impl WaveCounts {
             + self.deferred
             + self.failing
             + self.recently_failing
+            + self.rolled_back
     }
 }
 
@@ -114,6 +117,8 @@ pub struct RolloutStep {
     pub admission: Option<Admission>,
     /// Whether the gates of the clusters that are not admitted have to be ended.
     pub end_gates: bool,
+    /// The first wave whose clusters have to be rolled back, with those after it.
+    pub roll_back: Option<u32>,
     /// When the next step is due if nothing changes before.
     pub next_step_at: Option<Timestamp>,
     /// What changed.
@@ -132,13 +137,17 @@ impl Rollout {
     /// Times in `pauses` are not counted: the clusters could not report in them.
     pub fn reconcile(&mut self, tallies: &[WaveCounts], now: Timestamp, pauses: &Pauses) -> RolloutStep {
         let mut step = RolloutStep::default();
-        if matches!(self.state, RolloutState::Aborted { .. } | RolloutState::Superseded) {
-            // The progress stays as it was; the gates of an aborted rollout are ended.
+        if self.state.is_given_up() || self.state == RolloutState::Superseded {
+            // The progress stays as it was; the gates of an aborted or rolled back rollout are ended.
             step.end_gates = self.state != RolloutState::Superseded;
             return step;
         }
         self.update_progress(tallies);
-        match self.state {
+        match &self.state {
+            RolloutState::RollingBack { first_wave, .. } => {
+                step.roll_back = Some(*first_wave);
+                return step;
+            }
             // A cluster that joins after completion is admitted immediately.
             RolloutState::Completed => {
                 let any_gated = tallies.iter().any(|tally| tally.gated > 0);
@@ -146,6 +155,7 @@ impl Rollout {
                 return step;
             }
             RolloutState::AwaitingApproval
+            | RolloutState::AwaitingResultApproval
             | RolloutState::AwaitingClusters { .. }
             | RolloutState::Running
             | RolloutState::Soaking { .. } => {}
@@ -155,7 +165,11 @@ impl Rollout {
         if !self.initialized {
             self.initialize(&mut step);
         }
+        self.record_exceeded(tallies, now, &mut step);
         self.advance_waves(tallies, now, pauses);
+        if let RolloutState::RollingBack { first_wave, .. } = self.state {
+            step.roll_back = Some(first_wave);
+        }
         self.push_events(&before, &mut step);
         self.admit_clusters(tallies, now, &mut step);
         let grace = self.strategy.fail_after_millis();
@@ -186,8 +200,7 @@ impl Rollout {
     fn advance_waves(&mut self, tallies: &[WaveCounts], now: Timestamp, pauses: &Pauses) {
         loop {
             let at = self.wave as usize;
-            if let Some(why) = self.check_failure_limits(tallies) {
-                self.set_state(RolloutState::AutoPaused { message: why }, now);
+            if self.stop_on_failures(tallies, now) {
                 return;
             }
             if self.state == RolloutState::AwaitingApproval {
@@ -196,6 +209,8 @@ impl Rollout {
             let (Some(wave), Some(tally)) = (self.strategy.waves.get(at), tallies.get(at)) else { return };
             if let Some(blocked) = self.find_blocking_state(at, tally) {
                 self.waves[at].operational_at = None;
+                // An approval is of the result that was there.
+                (self.waves[at].result_approved_by, self.waves[at].result_approved_at) = (None, None);
                 self.set_state(blocked, now);
                 return;
             }
@@ -203,9 +218,13 @@ impl Rollout {
                 self.set_state(RolloutState::Soaking { until }, now);
                 return;
             }
-            if tally.late > 0 {
+            if tally.late > 0 && self.state != RolloutState::AwaitingResultApproval {
                 // They may have stopped reporting: wait for a heartbeat, or until they are offline. The soak time has passed.
                 self.set_state(RolloutState::Running, now);
+                return;
+            }
+            if wave.approval_after && self.waves[at].result_approved_by.is_none() {
+                self.set_state(RolloutState::AwaitingResultApproval, now);
                 return;
             }
             self.waves[at].done_at = Some(now);
@@ -233,25 +252,6 @@ impl Rollout {
         (!is_operational).then_some(RolloutState::Running)
     }
 
-    /// Why the rollout has to pause, if more clusters fail than a started wave allows. Later failures in earlier waves
-    /// count too.
-    fn check_failure_limits(&self, tallies: &[WaveCounts]) -> Option<String> {
-        let started = self.strategy.waves.iter().zip(&self.waves).zip(tallies).take(self.wave as usize + 1);
-        let mut exceeded = started.filter_map(|((wave, progress), tally)| {
-            let limit = wave.failure_limit(progress.clusters).saturating_add(progress.accepted_failures);
-            (tally.failing > limit).then(|| {
-                let (failing, verb) = (tally.failing, if tally.failing == 1 { "fails" } else { "fail" });
-                let total = format_clusters(progress.clusters);
-                let silent = match tally.silent.min(failing) {
-                    0 => String::new(),
-                    silent => format!(" ({silent} went offline after the admission)"),
-                };
-                format!("{failing} of {total} {verb} in wave {}{silent}; the limit is {limit}.", wave.name)
-            })
-        });
-        exceeded.next()
-    }
-
     fn admit_clusters(&mut self, tallies: &[WaveCounts], now: Timestamp, step: &mut RolloutStep) {
         self.opens_at = None;
         let (wave, at) = (self.wave, self.wave as usize);
@@ -260,7 +260,12 @@ impl Rollout {
                 let limit = wave.concurrency_limit(tally.total());
                 limit.saturating_sub(tally.in_transition + tally.recently_failing).min(tally.gated)
             }
-            (RolloutState::AwaitingApproval | RolloutState::AwaitingClusters { .. }, ..) => 0,
+            (
+                RolloutState::AwaitingApproval
+                | RolloutState::AwaitingResultApproval
+                | RolloutState::AwaitingClusters { .. },
+                ..,
+            ) => 0,
             _ => return,
         };
         let earlier = tallies.iter().take(at).any(|tally| tally.gated > 0);
@@ -310,5 +315,6 @@ impl WaveProgress {
         self.deferred = tally.deferred;
         self.failing = tally.failing + tally.recently_failing;
         self.silent = tally.silent;
+        self.rolled_back = tally.rolled_back;
     }
 }

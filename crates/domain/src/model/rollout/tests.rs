@@ -11,6 +11,8 @@ use crate::model::placement::ClusterGroup;
 use crate::model::release::ReleaseState;
 use crate::text::finding::Finding;
 
+mod approvals;
+mod rollbacks;
 mod silence;
 
 const NOW: Timestamp = Timestamp::from_millis(1_000_000_000_000);
@@ -450,6 +452,7 @@ fn clusters_are_counted_by_gate_and_state() {
         failing: 2,
         recently_failing: 3,
         silent: 1,
+        rolled_back: 0,
         recently_failing_since: Some(minutes(1)),
     };
     assert_eq!(tally, all);

@@ -232,6 +232,8 @@ async fn write_target(
     release.set_wave(target.wave);
     let (revision, rendered, policies) = (target.revision, target.rendered.clone(), target.policies.clone());
     let is_changed = match (wait, target.wave) {
+        // Only a sync or the next publish delivers it again, whatever it is rendered to meanwhile.
+        _ if release.is_rolled_back_from(revision) => false,
         (Some(wait), _) => release.await_dependency(
             DesiredRevision { revision, outcome: rendered, policies },
             wait.as_str(),

@@ -108,7 +108,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
     let published = load_published(&mut tx, &workload).await?;
     let exposures = store::exposure::list_by_workload(&mut tx, id).await?;
     let earlier_operations = evaluate_earlier_operations(&mut tx, id, &releases).await?;
-    let Some(revision) = published else {
+    let Some(mut revision) = published else {
         let exposures = known_exposures(exposures, &releases, &[]);
         let outcome = unpublished_outcome(workload, &releases);
         return Ok(Some(PlacementOutcome { exposures, earlier_operations, ..outcome }));
@@ -120,7 +120,7 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
     };
     let current: Vec<ClusterId> = present_releases(&releases).map(|release| release.cluster()).collect();
     let fleet = load_fleet(&mut tx, hub.project(), &revision, &current).await?;
-    let is_rolling_out = is_rolling_out(&mut tx, &revision).await?;
+    let is_rolling_out = adopt_rollout(&mut tx, &mut revision).await?;
     drop(tx);
     let mut decision = decide_placement(hub, &revision, &fleet, &current, &stored);
     let now = hub.clock().now();
@@ -193,13 +193,21 @@ async fn load_published(tx: &mut Tx, workload: &WorkloadHead) -> Result<Option<R
     Ok(Some(store::revision::get_existing(tx, workload.id, number).await?))
 }
 
-/// Whether the revision has a rollout that is not completed: until then nothing is removed.
-async fn is_rolling_out(tx: &mut Tx, revision: &Revision) -> Result<bool, Error> {
-    if revision.spec.rollout.is_at_once() {
+/// Whether the revision has a rollout that is not completed: until then nothing is removed. Without waves of a user, it has the wave for the
+/// approval of its publish, which its spec has not and which the revision gets here, or the one for the rollback of clusters: these
+/// hold up removals only until the approval, because a failure may pause what is left of them.
+async fn adopt_rollout(tx: &mut Tx, revision: &mut Revision) -> Result<bool, Error> {
+    let Some(rollout) = store::rollout::get(tx, revision.workload, revision.number).await? else {
         return Ok(false);
+    };
+    let is_completed = rollout.state == RolloutState::Completed;
+    if !revision.spec.rollout.is_at_once() && !revision.spec.rollout.has_only_rollback() {
+        return Ok(!is_completed);
     }
-    let rollout = store::rollout::get(tx, revision.workload, revision.number).await?;
-    Ok(rollout.is_some_and(|rollout| rollout.state != RolloutState::Completed))
+    let is_awaited =
+        rollout.strategy.waves.first().is_some_and(|wave| wave.approval) && !rollout.is_approved();
+    revision.spec.rollout.waves = rollout.strategy.waves;
+    Ok(!is_completed && is_awaited)
 }
 
 async fn load_fleet(

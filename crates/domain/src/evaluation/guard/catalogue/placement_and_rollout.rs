@@ -86,7 +86,7 @@ pub(super) const RAILS: &[GuardRail] = &[
         code: "G512",
         title: "Rollout without protection",
         severities: &[(Static, &[Warning]), (Fleet, &[Warning])],
-        finds: "Six or more clusters would be updated at once, or every cluster of a wave may fail without pausing the rollout.",
+        finds: "Six or more clusters would be updated at once, every cluster of a wave may fail without pausing the rollout, or it continues whatever fails.",
         fix: "Add a first wave with one cluster (a canary), and allow fewer failures.",
     },
     GuardRail {

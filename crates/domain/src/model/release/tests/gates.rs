@@ -4,6 +4,7 @@ use super::*;
 use crate::model::release::stage::StageApproval;
 
 mod dependencies;
+mod rollbacks;
 
 const WAVE: &str = "Waits for wave 2 of 2 (rest).";
 
@@ -64,7 +65,13 @@ fn s2_5_stage_approved_says_who_approved_what_until_another_revision_is_desired(
     let mut release = gated_release();
     let explain = |release: &Release| release.stages.get(StageName::Approved).explanation();
     assert_eq!(explain(&release), "Stage Released waits for an approval, if one is required.");
-    let approval = StageApproval { by: "ben".into(), revision: 2, wave: "wave 2 of 2 (rest)".into() };
+    let wave = "wave 2 of 2 (rest)".to_owned();
+    let approval = StageApproval { by: "ben".into(), revision: 2, wave, at: None };
+    let timed = StageApproval { at: Some(at(0)), ..approval.clone() };
+    assert_eq!(
+        timed.to_string(),
+        "ben approved wave 2 of 2 (rest) of revision 2 at 1970-01-01T00:00:00.000Z."
+    );
     release.record_approval(Some(approval));
     assert!(release.admit(Policies::default(), at(9)));
     assert_eq!(release.stages.get(StageName::Approved).state, StageState::Done);

@@ -19,9 +19,9 @@ impl Release {
         let DesiredRevision { revision, outcome, policies } = next;
         let waiting = StageState::Waiting(StageReason::new(Reason::WaitingForDependency, message));
         match outcome {
-            // Its rollout was aborted: nothing of this revision is delivered, whatever it waits for.
+            // Its rollout was aborted or rolled back: nothing of this revision is delivered, whatever it waits for.
             RenderOutcome::Bundle(digest)
-                if self.gate == Gate::Aborted
+                if self.gate.is_ended()
                     && self.revision == Some(revision)
                     && self.desired.as_ref() == Some(&digest) =>
             {

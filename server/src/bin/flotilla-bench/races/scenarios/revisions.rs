@@ -124,8 +124,8 @@ async fn change_project_once(race: &Race) -> anyhow::Result<()> {
     let revision = Some(one.get_project().await?.revision);
     let refused = race
         .send_rivals(
-            one.save_project(actor, String::new(), revision),
-            other.save_project(actor, String::new(), revision),
+            one.save_project(actor, String::new(), None, revision),
+            other.save_project(actor, String::new(), None, revision),
         )
         .await?;
     ensure!(matches!(refused, Error::RevisionConflict { .. }), "project: {refused:?}");
