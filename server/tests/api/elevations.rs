@@ -9,6 +9,7 @@ use crate::identity_providers::SignInTest;
 use crate::roles::RoleUser;
 use crate::sessions::form;
 use crate::test_server::{WORKLOADS, new_workload};
+use crate::watch::{open_as, read_to_end};
 
 const ELEVATION: &str = "/api/v1/users/viewer/elevation";
 
@@ -123,4 +124,20 @@ async fn another_role_and_a_disable_end_an_elevation() {
     assert_eq!(enabled.json().get("elevation"), None, "{}", enabled.text);
     let users = server.get("/api/v1/users").await.json();
     assert!(users.as_array().unwrap().iter().all(|user| user.get("elevation").is_none()), "{users}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_was_opened_with_a_higher_role_ends_with_it() {
+    let test = SignInTest::start().await;
+    let server = &test.server;
+    let (bob, other) =
+        (RoleUser::create(server, Role::Viewer).await, RoleUser::create(server, Role::Editor).await);
+    let new = json!({"role": "publisher", "minutes": 60, "reason": "on call"});
+    assert_eq!(server.send_json(Method::PUT, ELEVATION, &[], &new).await.status, StatusCode::OK);
+    let stream = open_as(server, ("cookie", &bob.cookie)).await;
+    test.advance(3_601);
+    // Streams verify their credentials every 20 seconds, and at once when the server ends any.
+    let tokens = server.hub.list_tokens(&other.actor).await.unwrap();
+    server.hub.delete_token(&other.actor, tokens[0].id).await.unwrap();
+    read_to_end(stream).await;
 }
