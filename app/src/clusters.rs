@@ -48,6 +48,7 @@ mod helm_releases;
 mod join;
 mod join_tokens;
 mod labels;
+mod owners;
 mod page;
 mod registrations;
 mod releases;
@@ -79,12 +80,15 @@ pub struct ClusterRow {
     pub counts: ReleaseCounts,
     /// Its labels.
     pub labels: Labels,
+    /// Whether a user suspended it.
+    pub is_suspended: bool,
 }
 
 #[cfg(feature = "ssr")]
 impl From<ClusterSummary> for ClusterRow {
-    fn from(ClusterSummary { cluster, counts, .. }: ClusterSummary) -> Self {
+    fn from(ClusterSummary { cluster, counts, suspension, .. }: ClusterSummary) -> Self {
         Self {
+            is_suspended: suspension.is_some(),
             reachability: ClusterReachability::from(&cluster),
             region: cluster.region().to_owned(),
             name: cluster.name,
@@ -273,7 +277,8 @@ fn show_list(list: ClusterList, accept: ServerAction<ClusterAccept>, filter: &Cl
 }
 
 fn row(cluster: ClusterRow, at: Timestamp) -> impl IntoView {
-    let ClusterRow { name, reachability, region, kubernetes_version, counts, labels } = cluster;
+    let ClusterRow { name, reachability, region, kubernetes_version, counts, labels, is_suspended } = cluster;
+    let suspended = is_suspended.then(|| view! { <span class="meta">" suspended"</span> });
     let targeted = counts.targeted();
     let healthy = (targeted > 0).then(|| format!("{} of {targeted}", counts.healthy()));
     let spoken = describe_counts(&counts);
@@ -293,7 +298,7 @@ fn row(cluster: ClusterRow, at: Timestamp) -> impl IntoView {
             <th scope="row" class="cell-name name">
                 <a href=paths::cluster(&name)>{name.clone()}</a>
             </th>
-            <td class="cell-state">{cluster_label(reachability, at)}</td>
+            <td class="cell-state">{cluster_label(reachability, at)} {suspended}</td>
             <td data-label="Last seen">{last_seen}</td>
             <td data-label="Region">{text(region)}</td>
             <td class="mono" data-label="Kubernetes">
@@ -362,6 +367,7 @@ mod tests {
                 region: region.to_owned(),
                 kubernetes_version: version.to_owned(),
                 counts: ReleaseCounts::default(),
+                is_suspended: false,
                 labels: Labels::default(),
             };
             render_html(move || row(cluster, Timestamp::default()))

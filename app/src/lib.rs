@@ -44,6 +44,7 @@ mod settings;
 mod shell;
 mod shortcuts;
 mod sign_in;
+mod suspension;
 mod theme;
 mod workloads;
 

@@ -77,7 +77,7 @@ test("e_9 drift is listed with three values and who changed it, snoozed, adopted
   await remove(page, "ebb");
 });
 
-test("e_9 a revert from the inbox applies the values of the workload again, also where the policy only notifies", async ({ page }) => {
+test("e_9 a revert applies one field or all values of the workload again, also where the policy only notifies", async ({ page }) => {
   const text = EBB.replaceAll("ebb", "flood");
   await describe(page, "flood", "flood", text);
   await toStep(page, "Placement");
@@ -90,8 +90,25 @@ test("e_9 a revert from the inbox applies the values of the workload again, also
   await toStep(page, "Review");
   await publish(page, "flood");
   await expect(page.getByText("1 of 1 clusters healthy with r1")).toBeVisible();
-  await open(page, "/clusters/eu-west-1");
-  await injectFault(page, "Change replicas by hand", "flood");
+  const drift = async () => {
+    await open(page, "/clusters/eu-west-1");
+    await injectFault(page, "Change replicas by hand", "flood");
+  };
+  // One field, on the page of the release, which leads to the inbox with its outcome.
+  await drift();
+  await open(page, "/workloads/flood?open=eu-west-1");
+  await page.getByRole("button", { name: /^Revert this field/ }).click();
+  await expect(page).toHaveURL(/\/drift\?workload=flood&cluster=eu-west-1$/);
+  await expect(page.getByRole("heading", { name: "Nothing drifts of flood on eu-west-1" })).toBeVisible();
+  // The selected fields of an entry of the inbox.
+  await drift();
+  await open(page, "/drift?workload=flood&cluster=eu-west-1");
+  await row(page, "Deployment flood").getByRole("link").click();
+  await expect(page.getByRole("checkbox", { name: "spec.replicas" })).toBeChecked();
+  await page.getByRole("button", { name: "Revert the fields" }).click();
+  await expect(page.getByRole("heading", { name: "Nothing drifts of flood on eu-west-1" })).toBeVisible();
+  // The whole workload.
+  await drift();
   await open(page, "/drift?workload=flood&cluster=eu-west-1");
   await row(page, "Deployment flood").getByRole("link").click();
   await page.getByRole("button", { name: "Revert on eu-west-1" }).click();

@@ -135,6 +135,7 @@ fn register_operations(site: &Site) -> OpenApiRouter<Site> {
         .routes(routes!(session::revoke_all::revoke_sessions))
         .routes(routes!(auth::can_i))
         .routes(routes!(watch::watch_changes));
+    let table = register_suspensions(table);
     let table = register_users(table);
     let table = register_audit(table);
     let table = register_incidents(table);
@@ -184,6 +185,17 @@ fn register_workload_operations(table: OpenApiRouter<Site>) -> OpenApiRouter<Sit
         .routes(routes!(workload::render::render_workload))
 }
 
+/// The operations on suspensions of workloads and clusters.
+fn register_suspensions(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
+    table
+        .routes(routes!(workload::suspend::suspend_workload))
+        .routes(routes!(workload::resume::resume_workload))
+        .routes(routes!(workload::suspension::get_workload_suspension))
+        .routes(routes!(cluster::suspend::suspend_cluster))
+        .routes(routes!(cluster::resume::resume_cluster))
+        .routes(routes!(cluster::suspension::get_cluster_suspension))
+}
+
 /// The operations on incidents, channels and subscriptions.
 fn register_incidents(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
     table
@@ -206,6 +218,7 @@ fn register_drift(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
         .routes(routes!(drift::list::list_drift))
         .routes(routes!(drift::get::get_drift))
         .routes(routes!(drift::revert::revert_drift))
+        .routes(routes!(drift::revert_fields::revert_drift_fields))
         .routes(routes!(drift::adopt::adopt_drift))
         .routes(routes!(drift::ignore::ignore_drift))
         .routes(routes!(drift::snooze::snooze_drift))

@@ -7,6 +7,7 @@ use super::confirmed_facts::ClusterConfirmFacts;
 use super::deletion::{ClusterDelete, ClusterRevoke};
 use super::demo::InjectDemoFault;
 use super::labels::ClusterLabel;
+use super::owners::ClusterSetOwners;
 use super::scheduling::{ClusterCordon, ClusterTaint};
 use crate::resource::count_successes;
 
@@ -25,12 +26,14 @@ pub struct ClusterActions {
     pub annotate: ServerAction<ClusterAnnotate>,
     /// Cordons the cluster, or ends the cordon.
     pub cordon: ServerAction<ClusterCordon>,
+    /// Replaces its owners.
+    pub owners: ServerAction<ClusterSetOwners>,
     /// Confirms the reported facts.
     pub confirm: ServerAction<ClusterConfirmFacts>,
     /// Injects a fault into a simulated cluster.
     pub broken: ServerAction<InjectDemoFault>,
     /// Successful changes.
-    changes: [RwSignal<u32>; 6],
+    changes: [RwSignal<u32>; 7],
 }
 
 impl ClusterActions {
@@ -41,7 +44,9 @@ impl ClusterActions {
             (ServerAction::<ClusterAnnotate>::new(), ServerAction::<ClusterCordon>::new());
         let (confirm, revoke) =
             (ServerAction::<ClusterConfirmFacts>::new(), ServerAction::<ClusterRevoke>::new());
+        let owners = ServerAction::<ClusterSetOwners>::new();
         let changes = [
+            count_successes(owners.value()),
             count_successes(label.value()),
             count_successes(taint.value()),
             count_successes(annotate.value()),
@@ -50,7 +55,7 @@ impl ClusterActions {
             count_successes(revoke.value()),
         ];
         let (delete, broken) = (ServerAction::new(), ServerAction::new());
-        Self { label, taint, revoke, delete, annotate, cordon, confirm, broken, changes }
+        Self { label, taint, revoke, delete, annotate, cordon, owners, confirm, broken, changes }
     }
 
     /// Grows with every change, so that the page is read again. A rejected one leaves the page and its forms as they are.

@@ -4,6 +4,7 @@ use domain::cluster::ClusterSummary;
 use domain::page::Page;
 use domain::placement::PendingRemoval;
 use domain::release::ReleaseView;
+use domain::suspension::SuspensionDetails;
 use domain::{Timestamp, WorkloadId};
 use leptos::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -37,6 +38,8 @@ pub struct ClusterView {
     pub is_later_page: bool,
     /// Its releases, worst first.
     pub releases: Page<ReleaseView>,
+    /// Its suspension, with what a resume changes.
+    pub suspension: SuspensionDetails,
     /// The workloads that are about to be removed from it.
     pub pending_removals: Vec<(WorkloadId, PendingRemoval)>,
     /// When this was read.
@@ -55,6 +58,7 @@ pub async fn cluster_read(name: String, group: String, cursor: Option<String>) -
     let details = host::into_app_result(hub.get_cluster_details(&name, &query).await)?;
     let hub::ClusterDetails { summary, releases, pending_removals, groups, groups_total } = details;
     let mut summary = host::into_app_result(hub.hide_secrets(&actor, summary).await)?;
+    let suspension = host::into_app_result(hub.get_cluster_suspension(&name).await)?;
     let helm_releases = HelmReleases::from_facts(&summary.cluster.facts.namespaces);
     let permissions = AgentPermissions::from_facts(&summary.cluster.facts);
     let quotas = QuotaUses::from_facts(&summary.cluster.facts.namespaces);
@@ -71,6 +75,7 @@ pub async fn cluster_read(name: String, group: String, cursor: Option<String>) -
         is_later_page,
         helm_releases,
         releases,
+        suspension,
         pending_removals,
         at: hub.clock().now(),
     })

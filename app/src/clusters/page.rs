@@ -21,6 +21,7 @@ use crate::events::{EventScope, EventsTab};
 use crate::live::{self, Topic};
 use crate::paths::{self, ClusterTab};
 use crate::resource::create_resource;
+use crate::suspension::ClusterSuspension;
 
 /// The page.
 #[component]
@@ -83,12 +84,14 @@ pub fn ClusterPage() -> impl IntoView {
 
 /// What is wrong, the facts in a line, and the tabs.
 fn show_summary(view: ClusterView, tab: Memo<Option<ClusterTab>>) -> AnyView {
-    let ClusterView { summary: ClusterSummary { cluster, counts, conditions, agent, .. }, at, .. } = view;
+    let ClusterView { summary, suspension, at, .. } = view;
+    let ClusterSummary { cluster, counts, conditions, agent, .. } = summary;
     let name = cluster.name.clone();
     let agent_version = agent.map(|agent| agent.version).unwrap_or_default();
     view! {
         <div class="stack-md">
             <FailedConditions conditions=conditions at=at />
+            <ClusterSuspension name=name.clone() details=suspension />
             <ClusterFactList cluster=cluster agent_version=agent_version at=at />
             <ClusterTabs name=name workloads=counts.targeted() tab=tab />
         </div>

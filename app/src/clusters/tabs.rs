@@ -14,12 +14,14 @@ use super::conditions::Conditions;
 use super::confirmed_facts::{FactsToConfirm, PendingFacts};
 use super::helm_releases::HelmReleaseTable;
 use super::labels::LabelEditor;
+use super::owners::ClusterOwners;
 use super::releases::release_table;
 use super::scheduling::Scheduling;
 use super::values::ValuesEditor;
 use crate::components::{PageTabs, StateCounts, StateStrip, pluralize, render_resource_again};
 use crate::paths::{self, ClusterTab};
 use crate::resource::PageResource;
+use crate::suspension::SuspendCluster;
 
 /// Number of releases on the first tab.
 const OVERVIEW_RELEASES: usize = 12;
@@ -58,7 +60,7 @@ pub fn show_overview(view: ClusterView, actions: ClusterActions) -> AnyView {
     let ClusterView {
         summary, quotas, groups, groups_total, mut releases, pending_removals, group, at, ..
     } = view;
-    let ClusterSummary { cluster, conditions, pending_facts, agent, .. } = summary;
+    let ClusterSummary { cluster, conditions, pending_facts, agent, suspension, .. } = summary;
     let facts = FactsToConfirm {
         cluster: cluster.name.clone(),
         revision: cluster.revision,
@@ -74,6 +76,7 @@ pub fn show_overview(view: ClusterView, actions: ClusterActions) -> AnyView {
     });
     let stages = agent.as_ref().map(|agent| agent.stages.clone());
     let name = cluster.name;
+    let suspend = suspension.is_none().then(|| view! { <SuspendCluster name=name.clone() /> });
     view! {
         <div class="split">
             <div class="stack">
@@ -91,6 +94,8 @@ pub fn show_overview(view: ClusterView, actions: ClusterActions) -> AnyView {
                     <div class="stack">
                         <Scheduling name=name.clone() schedulable=cluster.schedulable taints=cluster.taints
                             revision=cluster.revision cordon=actions.cordon taint=actions.taint />
+                        {suspend}
+                        <ClusterOwners name=name.clone() owners=cluster.owners revision=cluster.revision action=actions.owners />
                         {show_groups(groups, groups_total)}
                     </div>
                 </div>

@@ -25,12 +25,12 @@ impl InboxActions {
 
     /// Changes with everything that is decided on this page.
     pub(super) fn version(self) -> usize {
-        self.revert.version().get() + self.snooze.version().get()
+        self.decide.version().get() + self.revert.version().get() + self.snooze.version().get()
     }
 }
 
-/// Writes live values of these fields into the draft, or a rule that ignores them, and redirects to the review of the draft. `version` is
-/// the resource version of the workload that the page shows.
+/// Writes live values of these fields into the draft, or a rule that ignores them, and redirects to the review of the draft; or requests
+/// the cluster to write these fields back, and stays in the inbox. `version` is the resource version of the workload that the page shows.
 #[server(prefix = "/api/fn", endpoint = "drift_decide")]
 pub async fn drift_decide(
     id: String,
@@ -40,7 +40,7 @@ pub async fn drift_decide(
     digest: Digest,
 ) -> AppResult<()> {
     use crate::{errors::AppError, host};
-    use domain::drift::{AdoptTarget, DriftAdoptRequest, DriftIgnoreRequest};
+    use domain::drift::{AdoptTarget, DriftAdoptRequest, DriftIgnoreRequest, DriftRevertRequest};
     let (hub, actor) = (host::hub()?, host::actor()?);
     let id = host::into_app_result(parse_id(&id))?;
     let refuse = |message: &str, hint: &str| {
@@ -63,7 +63,13 @@ pub async fn drift_decide(
             let request = DriftIgnoreRequest { fields, digest };
             hub.ignore_drift_of(&actor, id, &request, Some(version)).await
         }
-        DriftVerb::Revert | DriftVerb::Snooze => {
+        DriftVerb::Revert => {
+            let request = DriftRevertRequest { fields, digest };
+            let item = host::into_app_result(hub.revert_drift_fields(&actor, id, &request).await)?;
+            leptos_axum::redirect(&crate::paths::drift_of(&item.workload, &item.cluster));
+            return Ok(());
+        }
+        DriftVerb::Snooze => {
             return refuse("This decision does not change the draft.", "Use its own button.");
         }
     };

@@ -71,6 +71,14 @@ fn entry_facts(item: &DriftItem, at: Timestamp) -> AnyView {
         let text = format!("until {}, by {}", crate::components::age::format_utc(snooze.until), snooze.by);
         view! { <div><dt>"Snoozed"</dt><dd>{text}</dd></div> }
     });
+    let revert = item.revert.clone().map(|revert| {
+        let paths: Vec<String> = revert.paths.iter().map(|path| dotted_path(path)).collect();
+        let text = match revert.error {
+            Some(why) => format!("{}: not executed. {why}", paths.join(", ")),
+            None => format!("{}, by {}: the cluster has not answered yet", paths.join(", "), revert.by),
+        };
+        view! { <div><dt>"Revert of fields"</dt><dd>{text}</dd></div> }
+    });
     let since = item.since;
     view! {
         <dl class="facts">
@@ -98,6 +106,7 @@ fn entry_facts(item: &DriftItem, at: Timestamp) -> AnyView {
                 <dd class="mono">{desired}</dd>
             </div>
             {snooze}
+            {revert}
         </dl>
     }
     .into_any()
@@ -127,6 +136,7 @@ fn decide_form(item: &DriftItem, reasons: &[String], at: Timestamp, actions: Inb
         (DriftVerb::Ignore, "Ignore the fields".to_owned()),
     ];
     let buttons = buttons.map(|(verb, label)| decision_button(item, reasons, verb, label)).collect_view();
+    let revert = decision_button(item, reasons, DriftVerb::Revert, "Revert the fields".to_owned());
     let (id, version, digest) =
         (item.id.to_string(), item.workload_version.to_string(), item.digest.to_string());
     view! {
@@ -150,6 +160,8 @@ fn decide_form(item: &DriftItem, reasons: &[String], at: Timestamp, actions: Inb
                 {more}
                 <div class="flex flex-wrap gap-2">{buttons}</div>
                 <p class="meta">"These change the draft, which opens for review. Nothing is published."</p>
+                <div class="flex flex-wrap gap-2">{revert}</div>
+                <p class="meta">"Only the selected fields are written back on the cluster."</p>
             </div>
         </ActionForm>
     }

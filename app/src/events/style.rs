@@ -53,7 +53,10 @@ pub fn event_style(event: &EventSummary) -> StatusStyle {
             | EventKind::GitCommitBlocked
             | EventKind::JoinTokenRevoked => quiet("removed", "hue-unknown"),
             EventKind::ClusterRenewed => quiet("refresh", "hue-unknown"),
-            EventKind::WorkloadSynced => quiet("refresh", "hue-unknown"),
+            EventKind::Suspended => quiet("suspended", "hue-paused"),
+            EventKind::WorkloadSynced | EventKind::DriftRevertRequested | EventKind::Resumed => {
+                quiet("refresh", "hue-unknown")
+            }
             EventKind::ClusterFacts | EventKind::DriftSnoozed => quiet("note", "hue-unknown"),
             EventKind::WorkloadEdited
             | EventKind::PlacementDecided

@@ -9,6 +9,7 @@ use domain::placement::PendingRemoval;
 use domain::placement::Placement;
 use domain::rollout::Rollout;
 use domain::rollup::ReleaseCounts;
+use domain::suspension::SuspensionDetails;
 use domain::workload::{DeletionPolicy, Intent, WorkloadFailure, WorkloadPhase};
 #[cfg(feature = "ssr")]
 use domain::workload::{Revision, Workload, WorkloadView};
@@ -66,6 +67,8 @@ pub struct WorkloadPageHead {
     pub actions: UnavailableActions,
     /// Clusters that no longer match and lose the workload after the removal notice.
     pub pending_removals: Vec<PendingRemoval>,
+    /// What is suspended of it.
+    pub suspension: SuspensionDetails,
     /// Number of its clusters that are not online.
     pub unreachable: u32,
     /// The newest earlier revision that was healthy on every cluster.
@@ -182,10 +185,15 @@ impl WorkloadPageHead {
 
 #[cfg(feature = "ssr")]
 impl WorkloadPageHead {
-    fn from_details(details: hub::WorkloadDetails, actor: &hub::Actor, read_at: Timestamp) -> Self {
+    fn from_details(
+        details: hub::WorkloadDetails,
+        suspension: SuspensionDetails,
+        actor: &hub::Actor,
+        read_at: Timestamp,
+    ) -> Self {
         let hub::WorkloadDetails { view, pending_removals, unreachable, healthy_revision, latest_heal } =
             details;
-        let WorkloadView { workload, phase, counts, published_revision, rollout, failures } = view;
+        let WorkloadView { workload, phase, counts, published_revision, rollout, failures, .. } = view;
         let actions = UnavailableActions::from_workload(&workload, actor);
         let draft = workload.draft;
         Self {
@@ -206,6 +214,7 @@ impl WorkloadPageHead {
             failures,
             actions,
             pending_removals,
+            suspension,
             unreachable,
             healthy_revision,
             latest_heal: latest_heal.map(|event| ReportedHeal::from_event(&event)),
@@ -220,7 +229,8 @@ pub async fn workload_head_read(name: String) -> AppResult<WorkloadPageHead> {
     use crate::host;
     let (hub, actor) = (host::hub()?, host::actor()?);
     let details = host::into_app_result(hub.get_workload_details(&name).await)?;
-    Ok(WorkloadPageHead::from_details(details, &actor, hub.clock().now()))
+    let suspension = host::into_app_result(hub.get_workload_suspension(&name).await)?;
+    Ok(WorkloadPageHead::from_details(details, suspension, &actor, hub.clock().now()))
 }
 
 /// Name, revision, author and time, then the actions. An unavailable action shows its reason. The menu is rendered once, so that an
@@ -375,6 +385,7 @@ mod tests {
             failures: Vec::new(),
             actions: available(),
             pending_removals: Vec::new(),
+            suspension: SuspensionDetails::default(),
             unreachable: 0,
             healthy_revision: Some(1),
             latest_heal: None,

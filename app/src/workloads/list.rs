@@ -71,6 +71,8 @@ fn workload_row(
         .unreadable
         .clone()
         .map(|why| view! { <span class="meta" role="note">"Unreadable. " {why}</span> });
+    let suspended = one.suspension.as_ref().filter(|_| one.counts.worst() != Some(ReleaseState::Suspended));
+    let suspended = suspended.map(|_| view! { <span class="meta">" suspended"</span> });
     let state = worst.unwrap_or_else(|| view! { <span class="text-2">{one.phase.label()}</span> }.into_any());
     let revision = match one.published {
         Some(number) => view! { <span class="tag">{format!("r{number}")}</span> }.into_any(),
@@ -88,7 +90,7 @@ fn workload_row(
             <th scope="row" class="cell-name name">
                 <a href=href>{one.name.clone()}</a>
             </th>
-            <td class="cell-state">{state} {unreadable}</td>
+            <td class="cell-state">{state} {suspended} {unreadable}</td>
             <td class="max-sm:hidden" style="min-width:120px" title=describe_counts(&one.counts)>
                 {strip}
             </td>
@@ -167,6 +169,7 @@ mod tests {
             updated_by: "demo".to_owned(),
             updated_at: Timestamp::default(),
             unreadable: None,
+            suspension: None,
         }
     }
 

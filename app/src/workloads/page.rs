@@ -20,6 +20,7 @@ use crate::events::{EventScope, EventsTab};
 use crate::live::{self, Topic};
 use crate::paths::{self, WorkloadTab};
 use crate::resource::create_resource;
+use crate::suspension::{SuspendWorkload, WorkloadSuspension};
 
 /// Renders the editor in a tab of the workload of this name.
 pub type RenderEditor = fn(WorkloadTab, Memo<String>) -> AnyView;
@@ -46,7 +47,11 @@ pub fn WorkloadPage(
             <WorkloadHeader data=data />
             {render_resource(data, move |head| show_workload(head, tab, group))}
             {move || match shown_tab.get() {
-                Some(WorkloadTab::Clusters) => view! { <ClustersTab name=name version=version /> }.into_any(),
+                Some(WorkloadTab::Clusters) => view! {
+                    <ClustersTab name=name version=version />
+                    <SuspendWorkload name=name.get() />
+                }
+                .into_any(),
                 Some(tab @ (WorkloadTab::Config | WorkloadTab::Placement | WorkloadTab::Overrides | WorkloadTab::Policies)) => editor(tab, name),
                 Some(WorkloadTab::History) => view! { <HistoryTab name=name version=version /> }.into_any(),
                 None => view! { <UnknownTab first=paths::workload(&name.get()) /> }.into_any(),
@@ -79,6 +84,7 @@ fn show_workload(head: WorkloadPageHead, tab: Memo<Option<WorkloadTab>>, group: 
             <WorkloadFacts head=head.clone() />
             {failure_list(&head.failures)}
             <PendingRemovals name=name.clone() removals=head.pending_removals.clone() at=at />
+            <WorkloadSuspension name=name.clone() details=head.suspension.clone() />
             {heal_note(head.latest_heal.clone(), at)}
             <RolloutPanel name=name.clone() rollout=head.rollout.clone() at=at />
             {(targeted > 0).then(|| view! { <StateStrip counts=counts.clone() /> })}

@@ -14,6 +14,7 @@ use drift::DriftedFields;
 use remedy::ReleaseRemedy;
 
 use crate::components::{Timeline, health_label};
+use crate::suspension::SuspendWorkload;
 
 /// The details below an open row.
 #[component]
@@ -26,6 +27,11 @@ pub fn ReleaseDetail(
     let ReleaseDetails { view, healthy_revision, desired_values } = details;
     let stages = view.release.stages().clone();
     let facts_notice = view.release.facts_notice().to_owned();
+    let can_suspend = !view.state.is_gone() && !view.release.is_suspended();
+    let suspend = can_suspend.then(|| {
+        let (name, cluster) = (view.workload_name.clone(), view.cluster_name.clone());
+        view! { <SuspendWorkload name=name cluster=cluster /> }
+    });
     view! {
         <div class="panel">
             {(!facts_notice.is_empty()).then(|| view! { <p class="banner hue-paused">{facts_notice}</p> })}
@@ -40,6 +46,7 @@ pub fn ReleaseDetail(
             </div>
             <DriftedFields view=view.clone() desired=desired_values />
             <ReleaseObjects resources=view.resources />
+            {suspend}
         </div>
     }
     .into_any()

@@ -38,25 +38,34 @@ impl CachedState {
         fetched: impl Fn(&Digest) -> Option<Arc<Bundle>>,
         before: &Self,
     ) -> Self {
+        let before_all = before.desired_state.releases.iter().chain(&before.desired_state.suspended);
         let previous: HashMap<ReleaseId, &DesiredRelease> =
-            before.desired_state.releases.iter().map(|release| (release.release, release)).collect();
+            before_all.map(|release| (release.release, release)).collect();
         let mut state = Self {
             desired_state: DesiredState { version: list.version, ..DesiredState::default() },
             ..Self::default()
         };
-        for desired in &list.releases {
-            let Some((_, digest)) = named_bundle(desired) else {
-                state.desired_state.releases.push(desired.clone());
-                continue;
+        let active = list.releases.iter().map(|desired| (desired, false));
+        for (desired, suspended) in active.chain(list.suspended.iter().map(|desired| (desired, true))) {
+            let cached = match named_bundle(desired).map(|(_, digest)| (digest, fetched(digest))) {
+                None => desired.clone(),
+                Some((digest, Some(bundle))) => {
+                    state.bundles.insert(digest.clone(), bundle);
+                    desired.clone()
+                }
+                Some((_, None)) => {
+                    let Some(release) = previous.get(&desired.release) else { continue };
+                    let bundle =
+                        named_bundle(release).and_then(|(_, digest)| before.bundles.get_key_value(digest));
+                    state.bundles.extend(bundle.map(|(digest, bundle)| (digest.clone(), bundle.clone())));
+                    (*release).clone()
+                }
             };
-            if let Some(bundle) = fetched(digest) {
-                state.bundles.insert(digest.clone(), bundle);
-                state.desired_state.releases.push(desired.clone());
-            } else if let Some(release) = previous.get(&desired.release) {
-                let bundle =
-                    named_bundle(release).and_then(|(_, digest)| before.bundles.get_key_value(digest));
-                state.bundles.extend(bundle.map(|(digest, bundle)| (digest.clone(), bundle.clone())));
-                state.desired_state.releases.push((*release).clone());
+            // Whether it is suspended is what the hub said last, with whichever bundle.
+            if suspended {
+                state.desired_state.suspended.push(cached);
+            } else {
+                state.desired_state.releases.push(cached);
             }
         }
         state

@@ -63,7 +63,8 @@ async fn poll_desired_state<L: Link>(agent: &AgentContext<L>, states: watch::Sen
             Ok(state) => {
                 backoff.reset();
                 agent.desired_state_version.store(state.version, Relaxed);
-                let releases = u32::try_from(state.releases.len()).unwrap_or(u32::MAX);
+                let releases = state.releases.len().saturating_add(state.suspended.len());
+                let releases = u32::try_from(releases).unwrap_or(u32::MAX);
                 states.send_replace(Some(state));
                 tokio::time::sleep(PAUSE_PER_RELEASE.saturating_mul(releases).min(MAX_PAUSE)).await;
             }
@@ -92,7 +93,7 @@ async fn update_engine<L: Link>(
     let mut bundles = BundleFetcher::new(&cached, sender);
     let mut list = cached.desired_state.clone();
     retain_recorded(&mut list, &agent.engine.applied_releases());
-    if !list.releases.is_empty() {
+    if list_all(&list).next().is_some() {
         agent.engine.set_desired(bundles.desired_releases(&list));
     }
     loop {
@@ -127,6 +128,12 @@ async fn update_engine<L: Link>(
 fn retain_recorded(cached: &mut DesiredState, records: &[AppliedReleaseSummary]) {
     let recorded: HashSet<ReleaseId> = records.iter().map(|record| record.release).collect();
     cached.releases.retain(|desired| recorded.contains(&desired.release));
+    cached.suspended.retain(|desired| recorded.contains(&desired.release));
+}
+
+/// The releases of a desired state, those that are suspended included.
+fn list_all(list: &DesiredState) -> impl Iterator<Item = &DesiredRelease> {
+    list.releases.iter().chain(&list.suspended)
 }
 
 /// Most leftovers that are reported; the next ones follow when these are removed.
@@ -134,7 +141,7 @@ const MAX_LEFTOVERS: usize = 10_000;
 
 /// Reports the records of releases that the hub no longer names, if they changed: it may have given them up.
 fn update_leftovers<L: Link>(agent: &AgentContext<L>, list: &DesiredState) {
-    let listed = list.releases.iter().map(|desired| desired.release).collect();
+    let listed = list_all(list).map(|desired| desired.release).collect();
     let mut leftovers = agent.engine.list_leftovers(&listed);
     leftovers.truncate(MAX_LEFTOVERS);
     agent.leftovers.send_if_modified(|before| {
@@ -168,7 +175,7 @@ impl BundleFetcher {
 
     fn update_fetches<L: Link>(&mut self, agent: &Arc<AgentContext<L>>, list: &DesiredState) {
         let named: HashSet<&Digest> =
-            list.releases.iter().filter_map(named_bundle).map(|(_, digest)| digest).collect();
+            list_all(list).filter_map(named_bundle).map(|(_, digest)| digest).collect();
         self.states.retain(|digest, _| named.contains(digest));
         self.fetches.retain(|digest, task| {
             let is_named = named.contains(digest);
@@ -179,7 +186,7 @@ impl BundleFetcher {
         });
         // Finished tasks are only removed; their results came through the channel.
         while self.tasks.try_join_next().is_some() {}
-        for (release, digest) in list.releases.iter().filter_map(named_bundle) {
+        for (release, digest) in list_all(list).filter_map(named_bundle) {
             if !self.states.contains_key(digest) {
                 self.states.insert(digest.clone(), BundleState::Fetching);
                 let target = FetchTarget { release, digest: digest.clone(), permits: self.permits.clone() };
@@ -203,10 +210,19 @@ impl BundleFetcher {
     }
 
     fn desired_releases(&self, list: &DesiredState) -> Vec<ReleaseInput> {
-        list.releases.iter().map(|desired| self.desired_release(desired)).collect()
+        let active = list.releases.iter().map(|desired| self.desired_release(desired, false));
+        let suspended = list.suspended.iter().map(|desired| self.desired_release(desired, true));
+        let mut all: Vec<ReleaseInput> = active.chain(suspended).collect();
+        for request in &list.field_reverts {
+            let of_release = all.iter_mut().find(|input| input.desired.release == request.release);
+            if let Some(input) = of_release {
+                input.field_reverts.push(request.clone());
+            }
+        }
+        all
     }
 
-    fn desired_release(&self, desired: &DesiredRelease) -> ReleaseInput {
+    fn desired_release(&self, desired: &DesiredRelease, suspended: bool) -> ReleaseInput {
         let state = named_bundle(desired).and_then(|(_, digest)| self.states.get(digest));
         let (bundle, pulled) = match state {
             Some(BundleState::Fetched(bundle)) => (Some(bundle.clone()), StageState::Done),
@@ -216,7 +232,13 @@ impl BundleFetcher {
             }
             None => (None, StageState::Skipped { message: "Nothing to fetch.".to_owned() }),
         };
-        ReleaseInput { desired: desired.clone(), bundle, pull_stage: pulled }
+        ReleaseInput {
+            desired: desired.clone(),
+            bundle,
+            pull_stage: pulled,
+            suspended,
+            field_reverts: Vec::new(),
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use domain::nearest::find_nearest;
 use crate::commands::{
     apply, audit, auth, channel, chart, cluster, completion, context, delete, describe, diagnose, drift,
     events, explain, get, git, group, history, identity_provider, incidents, label, login, man, operation,
-    overrides, plan, project, publish, render, retain, rollback, rollout, search, server, session, status,
-    subscription, sync, token, unpublish, user, validate, values, version,
+    overrides, plan, project, publish, render, resume, retain, rollback, rollout, search, server, session,
+    status, subscription, suspend, sync, token, unpublish, user, validate, values, version,
 };
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
@@ -54,6 +54,8 @@ pub enum Command {
     Describe(describe::DescribeArgs),
     Sync(sync::SyncArgs),
     Retain(retain::RetainArgs),
+    Suspend(suspend::SuspendArgs),
+    Resume(resume::ResumeArgs),
     Unpublish(unpublish::UnpublishArgs),
     Delete(delete::DeleteArgs),
     History(history::HistoryArgs),
@@ -175,6 +177,8 @@ async fn run_on_server(
         Command::Describe(command) => command.run(remote, out).await,
         Command::Sync(command) => command.run(remote, out).await,
         Command::Retain(command) => command.run(remote, out).await,
+        Command::Suspend(command) => command.run(remote, out).await,
+        Command::Resume(command) => command.run(remote, out).await,
         Command::Unpublish(command) => command.run(remote, out).await,
         Command::Delete(command) => command.run(remote, out).await,
         Command::History(command) => command.run(remote, out).await,
@@ -222,6 +226,8 @@ fn command_target(command: &Command) -> CommandTarget {
         Command::Label(command) => workload(&command.workload),
         Command::Sync(command) => command.workloads.target(),
         Command::Retain(command) => workload(&command.workload),
+        Command::Suspend(command) => workload(&command.workload),
+        Command::Resume(command) => workload(&command.workload),
         Command::Unpublish(command) => command.workloads.target(),
         Command::Delete(command) => workload(&command.workload),
         Command::History(command) => workload(&command.workload),

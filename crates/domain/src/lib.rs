@@ -42,7 +42,8 @@ pub use model::{
     condition, dependency, deployment, drift, event, failure_cause, fleet, generated_values, git_repository,
     git_status, health, helm_release, identity_provider, incident, join, manifest_work, notification,
     operation, overrides, owner, page, placement, policy, project, release, remote, report, request, role,
-    rollout, rollup, search, selection, server_status, session, ssh_url, user, values, values_form, workload,
+    rollout, rollup, search, selection, server_status, session, ssh_url, suspension, user, values,
+    values_form, workload,
 };
 pub use text::finding::{Finding, Severity};
 pub use text::{

@@ -47,6 +47,7 @@ pub mod server_status;
 pub mod session;
 pub mod source;
 pub mod ssh_url;
+pub mod suspension;
 pub mod user;
 pub mod values;
 pub mod values_form;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use domain::ReleaseId;
 use domain::bundle::Bundle;
 use domain::release::StageState;
-use domain::report::{DesiredPhase, DesiredRelease};
+use domain::report::{DesiredPhase, DesiredRelease, FieldRevertRequest};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -30,6 +30,7 @@ mod apply;
 mod custom_kind;
 mod drift;
 mod expire;
+mod field_revert;
 mod finalizers;
 mod helm_release;
 mod hooks;
@@ -48,6 +49,7 @@ mod report;
 mod retry;
 mod status;
 mod superseded_hooks;
+mod suspended;
 mod worker;
 
 pub(crate) use adopt::check_identical;
@@ -69,6 +71,10 @@ pub struct ReleaseInput {
     pub bundle: Option<Arc<Bundle>>,
     /// State of the pull stage, from the agent.
     pub pull_stage: StageState,
+    /// Whether the release is suspended: it is observed and reported, and nothing of it is written or deleted.
+    pub suspended: bool,
+    /// Requests of users to revert single drifted fields of it.
+    pub field_reverts: Vec<FieldRevertRequest>,
 }
 
 /// The input of the reconciliation of one release.
@@ -77,6 +83,9 @@ pub(crate) struct ReconcileRequest {
     pub desired: DesiredRelease,
     pub prepared: Option<Arc<PreparedBundle>>,
     pub pull_stage: StageState,
+    /// Whether nothing may be written or deleted.
+    pub suspended: bool,
+    pub field_reverts: Vec<FieldRevertRequest>,
     /// When it was received.
     pub received_at: Instant,
 }
@@ -152,10 +161,13 @@ impl ReleaseWorkers {
             .for_each(|worker| worker.wakeup.notify_one());
     }
 
-    /// Whether the desired phase of this release is present.
+    /// Whether the desired phase of this release is present, or its removal waits because it is suspended: then no other release may
+    /// take its objects over either.
     pub(crate) fn is_desired(&self, release: ReleaseId) -> bool {
         let request = self.read().get(&release).and_then(|worker| worker.request());
-        request.is_some_and(|request| matches!(request.desired.phase, DesiredPhase::Present { .. }))
+        request.is_some_and(|request| {
+            request.suspended || matches!(request.desired.phase, DesiredPhase::Present { .. })
+        })
     }
 
     /// Whether the engine has the bundle with this digest for this release.
@@ -215,6 +227,8 @@ impl ReleaseWorker {
         let is_same = old.as_ref().is_some_and(|old| {
             old.desired == desired.desired
                 && old.pull_stage == desired.pull_stage
+                && old.suspended == desired.suspended
+                && old.field_reverts == desired.field_reverts
                 && (old.prepared.is_some() || desired.bundle.is_none())
         });
         if !is_same {
@@ -237,6 +251,8 @@ fn build_request(desired: ReleaseInput, previous: Option<Arc<PreparedBundle>>) -
         desired: desired.desired,
         prepared,
         pull_stage: desired.pull_stage,
+        suspended: desired.suspended,
+        field_reverts: desired.field_reverts,
         received_at: Instant::now(),
     }
 }
@@ -267,7 +283,13 @@ mod tests {
         let release = ReleaseId::from_parts(1, 1);
         let desired =
             DesiredRelease { release, workload: "shop".into(), generation: 1, sync_nonce: 0, phase };
-        ReleaseInput { desired, bundle: None, pull_stage: StageState::Pending }
+        ReleaseInput {
+            desired,
+            bundle: None,
+            pull_stage: StageState::Pending,
+            suspended: false,
+            field_reverts: Vec::new(),
+        }
     }
 
     #[test]

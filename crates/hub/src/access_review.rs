@@ -28,6 +28,11 @@ impl Hub {
             | UserAction::DeleteWorkload
             | UserAction::AllowSystemNamespaces
             | UserAction::SetExecutor => self.load_workload_head(&mut tx, name).await.map(drop),
+            // Either of them is suspended.
+            UserAction::Suspend => match self.load_workload_head(&mut tx, name).await {
+                Err(Error::NotFound { .. }) => load_cluster(&mut tx, name).await.map(drop),
+                found => found.map(drop),
+            },
             _ => Ok(()),
         }
     }

@@ -19,6 +19,8 @@ mod ignore;
 mod revert;
 mod snooze;
 
+pub(crate) use revert::record_field_reverts;
+
 impl Hub {
     /// One page of the inbox as this user may read it: contested entries first, then the oldest.
     ///

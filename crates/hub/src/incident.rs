@@ -1,11 +1,11 @@
 //! Incidents: why workloads need attention, by cause, over all clusters. The loop `incidents` opens and closes them; users acknowledge them.
 
-use domain::IncidentId;
 use domain::authorization::UserAction;
 use domain::event::{EventKind, EventSubject, NewEvent};
-use domain::incident::{Incident, IncidentQuery, IncidentState, IncidentSummary};
+use domain::incident::{Incident, IncidentKind, IncidentQuery, IncidentState, IncidentSummary};
 use domain::notification::{IncidentDetails, IncidentSubject, MessageKind, SkippedSubscription};
 use domain::page::Page;
+use domain::{ClusterId, IncidentId};
 use store::Tx;
 use store::subscription::SubscriptionRow;
 
@@ -78,13 +78,15 @@ impl Hub {
         Ok(details)
     }
 
-    /// What subscriptions select the workload of an incident by; only its name if it is deleted.
+    /// What subscriptions select an incident by; of the workload only its name if it is deleted.
     async fn load_subject(&self, tx: &mut Tx, incident: &Incident) -> Result<IncidentSubject, Error> {
         let found = store::workload::get_incident_subject(tx, incident.workload).await?;
-        Ok(found.unwrap_or_else(|| IncidentSubject {
+        let subject = found.unwrap_or_else(|| IncidentSubject {
             workload: incident.workload_name.clone(),
             ..IncidentSubject::default()
-        }))
+        });
+        let cluster_owners = load_cluster_owners(tx, incident).await?;
+        Ok(IncidentSubject { cluster_owners, ..subject })
     }
 
     async fn load_details(&self, tx: &mut Tx, incident: &Incident) -> Result<IncidentDetails, Error> {
@@ -101,6 +103,20 @@ impl Hub {
             skipped_subscriptions,
         })
     }
+}
+
+/// The owners of the clusters that an incident is about: on which the workload fails or drifts, or that are silent.
+async fn load_cluster_owners(tx: &mut Tx, incident: &Incident) -> Result<Vec<String>, Error> {
+    let clusters: Vec<ClusterId> = match incident.cause.kind {
+        IncidentKind::Failure | IncidentKind::Drift => {
+            incident.clusters.iter().map(|cluster| cluster.id).collect()
+        }
+        IncidentKind::Silence => store::rollout::list_silent_clusters(tx, incident.workload).await?,
+        IncidentKind::Rollout | IncidentKind::Rollback | IncidentKind::Source | IncidentKind::Loop => {
+            return Ok(Vec::new());
+        }
+    };
+    Ok(store::cluster::list_owners(tx, &clusters).await?.into_iter().collect())
 }
 
 /// Why nothing was sent by a subscription.

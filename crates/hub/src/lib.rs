@@ -53,6 +53,7 @@ mod secret_content;
 mod server_status;
 mod sign_in;
 mod supervise;
+mod suspension;
 mod user;
 mod workload;
 

@@ -49,6 +49,7 @@ table_row! {
     Mutable template_values = to_json(&cluster.values)? => values: json;
     Mutable taints = to_json(&cluster.taints)? => taints: json;
     Mutable schedulable = cluster.schedulable => schedulable: flag;
+    Mutable owners = to_json(&cluster.owners)? => owners: json;
     Fixed lease_seconds = cluster.lease_seconds => lease_seconds: count;
     Fixed created_at = cluster.created_at => created_at: timestamp;
     Mutable resource_version = cluster.revision => revision: int;
@@ -185,6 +186,17 @@ pub async fn count_values_of_others(tx: &mut Tx, id: ClusterId) -> Result<(u64, 
 fn admit_values(rows: &[StoredRow]) -> Result<(), Error> {
     let sizes = rows.iter().filter_map(|row| measure_column(row, "cluster", "template_values"));
     admit(sizes.fold(JsonSize::default(), JsonSize::and))
+}
+
+/// The owners of these clusters, each once.
+pub async fn list_owners(tx: &mut Tx, clusters: &[ClusterId]) -> Result<BTreeSet<String>, Error> {
+    let mut owners = BTreeSet::new();
+    for some in clusters.chunks(500) {
+        let rows = sql("SELECT id, owners FROM cluster WHERE id IN ").push_list(some).fetch_all(tx).await?;
+        let found = decode_rows(&rows, "cluster", |row| row.json::<Vec<String>>("owners"))?;
+        owners.extend(found.into_iter().flatten());
+    }
+    Ok(owners)
 }
 
 /// Those of these names that belong to clusters.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use domain::drift::{DriftField, DriftItem, DriftQuery, DriftSnooze, DriftState, DriftedObject};
+use domain::drift::{
+    DriftField, DriftFieldRevert, DriftItem, DriftQuery, DriftSnooze, DriftState, DriftedObject,
+};
 use domain::drift_actions::ManifestOrigin;
 use domain::page::Page;
 use domain::policy::Policies;
@@ -11,6 +13,7 @@ use domain::workload::WorkloadHead;
 use domain::{ClusterId, Digest, DriftId, ProjectId, ReleaseId, Timestamp};
 
 use crate::decode::{DecodeError, RowReader, decode_page, decode_readable_rows, decode_row};
+use crate::field_revert;
 use crate::page_bytes::{PageLimit, VALUES_PAGE_BYTES, byte_length, find_fitting_rows};
 use crate::sql::{Sql, sql, to_json};
 use crate::{Error, Tx, cursor};
@@ -23,11 +26,13 @@ pub const MAX_COUNTED: u32 = 1_000;
 const COLUMNS: &str = "SELECT d.id, d.release_id, d.object_key, d.object, d.fields, d.field_count, d.digest, d.contested, \
      d.since_at, r.cluster_id, r.cluster_name, r.policies, r.desired, r.released, r.revision, r.applied_revision, \
      r.workload_id, w.name AS workload_name, w.intent, w.published_revision, w.resource_version, \
-     s.until_at, s.snoozed_by, s.snoozed_at, (SELECT MIN(x.kind) FROM spec_reference x \
+     s.until_at, s.snoozed_by, s.snoozed_at, f.paths AS revert_paths, f.requested_by, f.requested_at, \
+     f.error AS revert_error, (SELECT MIN(x.kind) FROM spec_reference x \
      WHERE x.workload_id = r.workload_id AND x.revision = 0 AND x.kind IN ('chart', 'commit')) AS source_kind";
 
 /// A snooze that has ended, or that is of other values, is none.
 const SOURCE: &str = " FROM drift_item d JOIN release r ON r.id = d.release_id JOIN workload w ON w.id = r.workload_id \
+     LEFT JOIN field_revert f ON f.drift_id = d.id \
      LEFT JOIN drift_snooze s ON s.release_id = d.release_id AND s.object_key = d.object_key AND s.digest = d.digest \
      AND s.until_at > ";
 
@@ -95,6 +100,9 @@ pub async fn replace(
         });
         if is_stored {
             continue;
+        }
+        if stored.get(&key).is_some_and(|entry| entry.digest != object.digest.as_str()) {
+            field_revert::delete_refusal(tx, release, &key).await?;
         }
         changed += sql("INSERT INTO drift_item (id, release_id, object_key, object, fields, field_count, digest, contested, since_at) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (release_id, object_key) DO UPDATE SET \
@@ -263,6 +271,7 @@ fn read(row: &RowReader<'_>) -> Result<DriftRow, DecodeError> {
         applied_revision: row.opt_count("applied_revision")?,
         desired_revision: row.opt_count("revision")?,
         snooze,
+        revert: read_revert(row)?,
         can: Vec::new(),
     };
     let origin = match row.opt_text("source_kind")?.as_deref() {
@@ -277,6 +286,15 @@ fn read(row: &RowReader<'_>) -> Result<DriftRow, DecodeError> {
         release: row.parse("release_id")?,
         object_key: row.text("object_key")?,
         origin,
+    })
+}
+
+fn read_revert(row: &RowReader<'_>) -> Result<Option<DriftFieldRevert>, DecodeError> {
+    let (paths, by) = (row.opt_json::<Vec<String>>("revert_paths")?, row.opt_text("requested_by")?);
+    let (at, error) = (row.opt_timestamp("requested_at")?, row.opt_text("revert_error")?);
+    Ok(match (paths, by, at) {
+        (Some(paths), Some(by), Some(at)) => Some(DriftFieldRevert { paths, by, at, error }),
+        _ => None,
     })
 }
 

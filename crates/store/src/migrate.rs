@@ -45,6 +45,10 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 22, text: include_str!("../../../migrations/0022_identity_provider.sql") },
     Migration { version: 23, text: include_str!("../../../migrations/0023_sessions_and_redaction.sql") },
     Migration { version: 26, text: include_str!("../../../migrations/0026_approvals_and_rollbacks.sql") },
+    Migration {
+        version: 27,
+        text: include_str!("../../../migrations/0027_suspension_and_cluster_owners.sql"),
+    },
     Migration { version: 30, text: include_str!("../../../migrations/0030_token_actions_and_elevation.sql") },
 ];
 

@@ -217,6 +217,19 @@ async fn count_states(
     })
 }
 
+/// The clusters of a workload that went offline after a wave had admitted them.
+pub async fn list_silent_clusters(tx: &mut Tx, workload: WorkloadId) -> Result<Vec<ClusterId>, Error> {
+    let rows = sql(
+        "SELECT id, cluster_id FROM release WHERE workload_id = $1 AND wave IS NOT NULL AND gate = 'Open' \
+                    AND admitted_offline = 0 AND connectivity = $2 ORDER BY id",
+    )
+    .bind_text(workload)
+    .bind(Connectivity::Offline.as_str().to_owned())
+    .fetch_all(tx)
+    .await?;
+    decode_rows(&rows, "release", |row| row.parse("cluster_id"))
+}
+
 /// Gated releases of a revision: all of the waves before that of `admission`, then at most `admission.most` of that
 /// wave, by the names of their clusters; at most `limit` in all. They are locked until the transaction ends, in the order
 /// of ids, as in every other transaction; one that was admitted meanwhile is among them.

@@ -195,6 +195,7 @@ pub async fn get_incident_subject(tx: &mut Tx, id: WorkloadId) -> Result<Option<
             workload: row.text("name")?,
             owners: normalize_owners(&owners, &row.text("created_by")?),
             labels: row.json("labels")?,
+            cluster_owners: Vec::new(),
         })
     })
 }

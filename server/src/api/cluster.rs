@@ -13,4 +13,7 @@ pub mod patch;
 pub mod preview;
 pub mod reject;
 pub mod releases;
+pub mod resume;
 pub mod revoke;
+pub mod suspend;
+pub mod suspension;

@@ -7,6 +7,7 @@ pub mod get;
 pub mod ignore;
 pub mod list;
 pub mod revert;
+pub mod revert_fields;
 pub mod snooze;
 
 /// Path parameters of an entry.

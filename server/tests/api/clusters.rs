@@ -31,6 +31,14 @@ async fn clusters_are_listed_read_and_patched_with_their_etag() {
     );
     let late = server.send_json(Method::PATCH, "/api/v1/clusters/eu-1", &if_match, &patch).await;
     assert_eq!(late.problem(), (412, "RevisionConflict".to_owned()));
+    let any = [("if-match", "*")];
+    let owned = json!({ "owners": [" team-edge ", "ops@example.com", "team-edge"] });
+    let changed = server.send_json(Method::PATCH, "/api/v1/clusters/eu-1", &any, &owned).await;
+    assert_eq!(changed.json()["owners"], json!(["team-edge", "ops@example.com"]), "{}", changed.text);
+    assert_eq!(server.get("/api/v1/clusters/eu-1").await.json()["owners"], changed.json()["owners"]);
+    let wrong = json!({ "owners": ["a,b"] });
+    let refused = server.send_json(Method::PATCH, "/api/v1/clusters/eu-1", &any, &wrong).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", refused.text);
 
     assert_eq!(server.get("/api/v1/clusters/eu-1/releases").await.json()["total"], 0);
     assert_eq!(server.get("/api/v1/clusters/nope").await.problem(), (404, "NotFound".to_owned()));

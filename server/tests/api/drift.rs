@@ -8,8 +8,8 @@ use domain::health::Health;
 use domain::object::ObjectRef;
 use domain::release::{StageName, StageState, SyncStatus};
 use domain::report::{
-    DesiredPhase, DesiredRelease, DriftOutcome, DriftReport, DriftedField, ReleaseReport, ReportBatch,
-    ResourceStatus, StageReport,
+    DesiredPhase, DesiredRelease, DriftOutcome, DriftReport, DriftedField, FieldRevertOutcome,
+    FieldRevertRequest, ReleaseReport, ReportBatch, ResourceStatus, StageReport,
 };
 use domain::role::Role;
 use hub::Loops;
@@ -30,6 +30,8 @@ struct DriftServer {
     loops: Loops,
     /// Whether a report also has the drift as an event.
     has_events: bool,
+    /// The answer to a revert of fields that a report has.
+    answer: Option<FieldRevertOutcome>,
 }
 
 fn drifted(path: &str, applied: &str, live: &str) -> DriftedField {
@@ -64,7 +66,7 @@ impl DriftServer {
                 break found;
             }
         };
-        Self { server, cluster, incarnation, seq: 0, desired, loops, has_events: false }
+        Self { server, cluster, incarnation, seq: 0, desired, loops, has_events: false, answer: None }
     }
 
     /// Reports this object with these fields as drifted, and no other.
@@ -98,6 +100,7 @@ impl DriftServer {
                 applied: true,
                 drifted: fields.iter().map(|field| field.path.clone()).collect(),
                 drifted_fields: fields.to_vec(),
+                field_revert: self.answer.clone(),
                 ..ResourceStatus::default()
             }],
             drift: event.into_iter().collect(),
@@ -114,6 +117,12 @@ impl DriftServer {
             releases: vec![report],
         };
         assert!(self.server.hub.record_reports(self.cluster, batch).await.unwrap().accepted);
+    }
+
+    /// The reverts of fields that the agent is asked for.
+    async fn field_reverts(&self) -> Vec<FieldRevertRequest> {
+        let hub = &self.server.hub;
+        hub.get_desired_state(self.cluster, -1, Duration::ZERO).await.unwrap().field_reverts
     }
 
     /// The only entry of the inbox.
@@ -249,6 +258,80 @@ async fn e9_a_revert_is_accepted_and_an_ignored_field_is_a_rule_of_the_draft() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn e9_a_revert_of_one_field_is_sent_to_the_agent_and_shown_until_it_has_succeeded() {
+    let mut drift = DriftServer::start().await;
+    let fields = [drifted("/data/key", "value", "other"), drifted("/data/mode", "fast", "slow")];
+    drift.report("ConfigMap", &fields).await;
+    let entry = drift.entry().await;
+    let revert = DriftServer::verb(&entry, "revertFields");
+    for (body, status) in [
+        (json!({"fields": ["/data/none"]}), StatusCode::CONFLICT),
+        (
+            json!({"fields": ["/data/key"], "digest": format!("sha256:{}", "0".repeat(64))}),
+            StatusCode::CONFLICT,
+        ),
+        (json!({"field": "/data/key"}), StatusCode::BAD_REQUEST),
+    ] {
+        let refused = drift.server.post(&revert, &body).await;
+        assert_eq!(refused.status, status, "{body}: {}", refused.text);
+    }
+    assert_eq!(drift.field_reverts().await, []);
+    let body = json!({"fields": ["/data/key"], "digest": entry["digest"]});
+    let accepted = drift.server.post(&revert, &body).await;
+    assert_eq!(accepted.status, StatusCode::ACCEPTED, "{}", accepted.text);
+    assert_eq!(accepted.json()["revert"]["paths"], json!(["/data/key"]));
+    let asked = drift.field_reverts().await;
+    assert_eq!((asked.len(), asked[0].release), (1, drift.desired.release));
+    assert_eq!((asked[0].object.name.as_str(), &asked[0].paths[..]), ("web", &["/data/key".to_owned()][..]));
+
+    // The agent refuses it: the entry says why, and the agent is not asked again.
+    let error = Some("It can't be reverted alone.".to_owned());
+    drift.answer = Some(FieldRevertOutcome { id: asked[0].id.clone(), error });
+    drift.report("ConfigMap", &fields).await;
+    assert_eq!(drift.entry().await["revert"]["error"], "It can't be reverted alone.");
+    assert_eq!(drift.field_reverts().await, []);
+
+    // It is requested again, and succeeds: the rest of the entry stays.
+    assert_eq!(drift.server.post(&revert, &body).await.status, StatusCode::ACCEPTED);
+    assert_eq!(drift.entry().await["revert"]["error"], Value::Null);
+    let again = drift.field_reverts().await;
+    assert_ne!(again[0].id, asked[0].id);
+    drift.answer = Some(FieldRevertOutcome { id: again[0].id.clone(), error: None });
+    drift.report("ConfigMap", &fields[1..]).await;
+    let left = drift.entry().await;
+    assert_eq!((&left["id"], &left["revert"], &left["fieldCount"]), (&entry["id"], &Value::Null, &json!(1)));
+    assert_eq!(drift.field_reverts().await, []);
+    let operations = drift.server.get(&format!("{WORKLOADS}/web/operations")).await.json();
+    let is_sync = |one: &Value| one["kind"] == "sync";
+    assert!(
+        !operations["items"].as_array().unwrap().iter().any(is_sync),
+        "nothing else is applied: {operations}"
+    );
+    let events = drift.server.get("/api/v1/events").await;
+    assert!(events.text.contains("A revert of /data/key"), "{}", events.text);
+    drift.loops.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s2_11_a_revert_of_one_field_waits_while_the_workload_is_suspended() {
+    let mut drift = DriftServer::start().await;
+    drift.report("ConfigMap", &[drifted("/data/key", "value", "other")]).await;
+    let revert = DriftServer::verb(&drift.entry().await, "revertFields");
+    let accepted = drift.server.post(&revert, &json!({"fields": ["/data/key"]})).await;
+    assert_eq!(accepted.status, StatusCode::ACCEPTED, "{}", accepted.text);
+    let web = format!("{WORKLOADS}/web");
+    let suspended = drift.server.post(&format!("{web}:suspend"), &json!({"reason": "handover"})).await;
+    assert_eq!(suspended.status, StatusCode::OK, "{}", suspended.text);
+    assert_eq!(drift.field_reverts().await, []);
+    let refused = drift.server.post(&revert, &json!({"fields": ["/data/key"]})).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT, "{}", refused.text);
+    assert!(refused.text.contains("handover"), "{}", refused.text);
+    assert_eq!(drift.server.post(&format!("{web}:resume"), &json!({})).await.status, StatusCode::OK);
+    assert_eq!(drift.field_reverts().await.len(), 1);
+    drift.loops.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn p2_a_decision_about_drift_whose_response_is_lost_is_made_once_and_its_response_repeated() {
     let mut drift = DriftServer::start().await;
     drift.report("ConfigMap", &[drifted("/data/key", "value", "other")]).await;
@@ -258,6 +341,7 @@ async fn p2_a_decision_about_drift_whose_response_is_lost_is_made_once_and_its_r
         ("adopt", json!({"into": "base"})),
         ("ignore", json!({})),
         ("snooze", json!({"until": until})),
+        ("revertFields", json!({"fields": ["/data/key"]})),
         ("revert", json!({})),
     ] {
         let key = format!("lost-drift-{verb}");
@@ -291,13 +375,16 @@ async fn e9_a_viewer_sees_no_value_of_a_secret_and_decides_nothing() {
     for one in entry["can"].as_array().unwrap() {
         assert!(one["unavailable"].as_str().unwrap().contains("you need the role"), "{one}");
     }
-    for verb in ["revert", "adopt", "ignore", "snooze"] {
+    for verb in ["revert", "revertFields", "adopt", "ignore", "snooze"] {
         let refused = viewer.send(&drift.server, &Method::POST, &DriftServer::verb(&entry, verb), "{}").await;
         assert_eq!(refused.problem(), (403, "Forbidden".to_owned()), "{verb}");
     }
     let editor = RoleUser::create(&drift.server, Role::Editor).await;
     let seen = editor.send(&drift.server, &Method::GET, DRIFT, "").await;
     assert!(seen.text.contains("canary-live"), "who may write it sees it: {}", seen.text);
+    let revert = DriftServer::verb(&entry, "revertFields");
+    let refused = editor.send(&drift.server, &Method::POST, &revert, "{}").await;
+    assert_eq!(refused.problem(), (403, "Forbidden".to_owned()), "it is a change on a cluster, as a publish");
 
     // What is a Secret, or the manifest of one, is shown to nobody, whatever an agent reports.
     let manifest = "kind: Secret\ndata: {a: canary-live}";

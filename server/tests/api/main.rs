@@ -37,6 +37,7 @@ mod search;
 mod secret_content;
 mod sessions;
 mod sign_in_limits;
+mod suspension;
 mod test_server;
 mod token_actions;
 mod token_authorization;

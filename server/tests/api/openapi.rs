@@ -31,12 +31,6 @@ async fn s1_24_the_openapi_document_lists_these_operations() {
     /api/v1/audit GET listAudit
     /api/v1/audit/export GET exportAudit
     /api/v1/audit/verification GET verifyAudit
-    /api/v1/drift GET listDrift
-    /api/v1/drift/{drift} GET getDrift
-    /api/v1/drift/{drift}:adopt POST adoptDrift
-    /api/v1/drift/{drift}:ignore POST ignoreDrift
-    /api/v1/drift/{drift}:revert POST revertDrift
-    /api/v1/drift/{drift}:snooze POST snoozeDrift
     /api/v1/events GET listEvents
     /api/v1/fleet GET getFleet
     /api/v1/operations/{operation} GET getOperation
@@ -79,12 +73,15 @@ async fn s1_24_the_openapi_document_lists_these_operations() {
     /api/v1/projects/{project}/workloads/{workload}/rollout/report GET reportRollout
     /api/v1/projects/{project}/workloads/{workload}/rollout:{verb} POST controlRollout
     /api/v1/projects/{project}/workloads/{workload}/status GET getWorkloadStatus
+    /api/v1/projects/{project}/workloads/{workload}/suspension GET getWorkloadSuspension
     /api/v1/projects/{project}/workloads/{workload}/values GET getValues
     /api/v1/projects/{project}/workloads/{workload}:plan POST planWorkload
     /api/v1/projects/{project}/workloads/{workload}:previewUnwrapping POST previewUnwrapping
     /api/v1/projects/{project}/workloads/{workload}:publish POST publishWorkload
     /api/v1/projects/{project}/workloads/{workload}:restore POST restoreRevision
+    /api/v1/projects/{project}/workloads/{workload}:resume POST resumeWorkload
     /api/v1/projects/{project}/workloads/{workload}:retain POST retainWorkload
+    /api/v1/projects/{project}/workloads/{workload}:suspend POST suspendWorkload
     /api/v1/projects/{project}/workloads/{workload}:sync POST syncWorkload
     /api/v1/projects/{project}/workloads/{workload}:unpublish POST unpublishWorkload
     /api/v1/projects/{project}/workloads/{workload}:unwrapChart POST unwrapChart
@@ -119,12 +116,15 @@ async fn s1_24_the_openapi_document_lists_these_operations_on_clusters_and_group
     /api/v1/clusters/{cluster}/helm-releases/{namespace}/{release}:read POST readHelmRelease
     /api/v1/clusters/{cluster}/onboarding GET getOnboarding
     /api/v1/clusters/{cluster}/releases GET listClusterReleases
+    /api/v1/clusters/{cluster}/suspension GET getClusterSuspension
     /api/v1/clusters/{cluster}:accept POST acceptCluster
     /api/v1/clusters/{cluster}:confirmFacts POST confirmFacts
     /api/v1/clusters/{cluster}:install POST createInstallManifest
     /api/v1/clusters/{cluster}:preview POST previewCluster
     /api/v1/clusters/{cluster}:reject POST rejectCluster
+    /api/v1/clusters/{cluster}:resume POST resumeCluster
     /api/v1/clusters/{cluster}:revoke POST revokeCluster
+    /api/v1/clusters/{cluster}:suspend POST suspendCluster
     /api/v1/join-tokens GET listJoinTokens
     /api/v1/join-tokens POST createJoinToken
     /api/v1/join-tokens/{id} DELETE revokeJoinToken
@@ -144,13 +144,15 @@ fn has_own_list(line: &str) -> bool {
     line.contains("/orgs/") || is_git(line) || is_user(line) || is_cluster(line) || is_notification(line)
 }
 
-/// Whether a line is an operation on incidents, channels or subscriptions.
+/// Whether a line is an operation on drift, incidents, channels or subscriptions.
 fn is_notification(line: &str) -> bool {
-    ["incidents", "channels", "subscriptions"].iter().any(|noun| line.starts_with(&format!("/api/v1/{noun}")))
+    ["drift", "incidents", "channels", "subscriptions"]
+        .iter()
+        .any(|noun| line.starts_with(&format!("/api/v1/{noun}")))
 }
 
 #[tokio::test]
-async fn e12_the_openapi_document_lists_these_operations_on_incidents_and_channels() {
+async fn e12_the_openapi_document_lists_these_operations_on_drift_incidents_and_channels() {
     let lines: Vec<String> =
         list_operations().await.into_iter().filter(|line| is_notification(line)).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
@@ -159,6 +161,13 @@ async fn e12_the_openapi_document_lists_these_operations_on_incidents_and_channe
     /api/v1/channels/{channel} DELETE deleteChannel
     /api/v1/channels/{channel} GET getChannel
     /api/v1/channels/{channel}:test POST testChannel
+    /api/v1/drift GET listDrift
+    /api/v1/drift/{drift} GET getDrift
+    /api/v1/drift/{drift}:adopt POST adoptDrift
+    /api/v1/drift/{drift}:ignore POST ignoreDrift
+    /api/v1/drift/{drift}:revert POST revertDrift
+    /api/v1/drift/{drift}:revertFields POST revertDriftFields
+    /api/v1/drift/{drift}:snooze POST snoozeDrift
     /api/v1/incidents GET listIncidents
     /api/v1/incidents/{incident} GET getIncident
     /api/v1/incidents/{incident}:ack POST acknowledgeIncident

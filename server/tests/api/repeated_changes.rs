@@ -45,6 +45,7 @@ const EXEMPT: [(&str, &str); 26] = [
     ("retainWorkload", "needs the placer: crates/hub/tests/publishing/repeated_requests.rs"),
     ("acknowledgeIncident", "needs reports: crates/hub/tests/publishing/incidents.rs"),
     ("revertDrift", "needs reports: server/tests/api/drift.rs"),
+    ("revertDriftFields", "needs reports: server/tests/api/drift.rs"),
     ("adoptDrift", "needs reports: server/tests/api/drift.rs"),
     ("ignoreDrift", "needs reports: server/tests/api/drift.rs"),
     ("snoozeDrift", "needs reports: server/tests/api/drift.rs"),
@@ -143,6 +144,8 @@ async fn change_workloads(walk: &mut RepeatedChanges<'_>) {
     walk.repeat("publishWorkload", Method::POST, &at(":publish"), &json!({"message": "m"})).await;
     walk.repeat("controlRollout", Method::POST, &at("/rollout:pause"), &json!({})).await;
     walk.repeat("syncWorkload", Method::POST, &at(":sync"), &json!({})).await;
+    walk.repeat("suspendWorkload", Method::POST, &at(":suspend"), &json!({"reason": "handover"})).await;
+    walk.repeat("resumeWorkload", Method::POST, &at(":resume"), &json!({})).await;
     walk.repeat("deleteOverride", Method::DELETE, &at("/overrides/o1"), &Value::Null).await;
     walk.repeat("restoreRevision", Method::POST, &at(":restore"), &json!({"revision": 1})).await;
     walk.repeat("unpublishWorkload", Method::POST, &at(":unpublish"), &json!({})).await;
@@ -204,6 +207,8 @@ async fn change_clusters(walk: &mut RepeatedChanges<'_>) {
     let server = walk.server;
     let at = |rest: &str| format!("/api/v1/clusters/{rest}");
     walk.repeat("patchCluster", Method::PATCH, &at("eu-1"), &json!({"labels": {"team": "a"}})).await;
+    walk.repeat("suspendCluster", Method::POST, &at("eu-1:suspend"), &json!({"reason": "disks"})).await;
+    walk.repeat("resumeCluster", Method::POST, &at("eu-1:resume"), &Value::Null).await;
     let facts = ClusterFacts { region: "eu-central-1".to_owned(), ..ClusterFacts::default() };
     report_facts(server, "eu-3", &facts).await;
     let confirmed = serde_json::to_value(ConfirmedFacts::from_reported(&facts)).unwrap();

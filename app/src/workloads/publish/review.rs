@@ -299,6 +299,7 @@ mod tests {
             published_revision: None,
             rollout: None,
             failures: Vec::new(),
+            suspension: None,
         };
         let plan = PlanView {
             hash: Digest::compute(b"plan"),

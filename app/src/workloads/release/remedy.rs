@@ -143,6 +143,9 @@ fn describe_remedy(view: &ReleaseView) -> &'static str {
         ReleaseState::Progressing if view.release.health().status == HealthStatus::NotAssessed => {
             "Nothing tells whether its objects work, and the policy waits until they are healthy. If you know that they work, accept what is not assessed in the policies and publish; or let the controller of the kind report conditions."
         }
+        ReleaseState::Suspended if view.release.is_suspended() => {
+            "Resume it once it may be applied, reverted and deleted again: at the top of the page of the workload or of the cluster, whichever is suspended. Its stage Released shows by whom it is suspended, and why."
+        }
         ReleaseState::Suspended => "Nothing. It is suspended: its rollout is paused, aborted or rolled back.",
         ReleaseState::Terminating => {
             "Objects wait for their finalizers. The controllers that set them have to remove them."

@@ -110,3 +110,39 @@ async fn few_bundles_are_fetched_at_the_same_time_and_every_one_is_requested() {
     let waits = |state: &BundleState| matches!(state, BundleState::Unavailable(StageState::Waiting(_)));
     assert!(bundles.states.values().all(waits));
 }
+
+#[test]
+fn e9_a_revert_of_fields_is_given_to_its_release_and_is_not_cached() {
+    let request = domain::report::FieldRevertRequest {
+        id: "one".to_owned(),
+        release: desired_release(1).release,
+        object: domain::object::ObjectRef::default(),
+        paths: vec!["/data/key".to_owned()],
+    };
+    let list = DesiredState {
+        releases: (0..2).map(desired_release).collect(),
+        field_reverts: vec![request.clone()],
+        ..DesiredState::default()
+    };
+    let (sender, _results) = mpsc::channel(RESULT_CHANNEL_CAPACITY);
+    let inputs = BundleFetcher::new(&CachedState::default(), sender).desired_releases(&list);
+    let requests: Vec<_> = inputs.into_iter().map(|input| input.field_reverts).collect();
+    assert_eq!(requests, [Vec::new(), vec![request]]);
+    // After a restart the hub says whether it still waits for an answer.
+    let cached = CachedState::with_fetched_bundles(&list, |_| None, &CachedState::default());
+    assert!(cached.desired_state.field_reverts.is_empty());
+}
+
+#[test]
+fn s2_11_a_suspended_release_is_suspended_after_a_restart_too_until_the_hub_resumes_it() {
+    let bundle = Arc::new(Bundle::new(Vec::new()));
+    let list = DesiredState { suspended: vec![desired_release(1)], ..DesiredState::default() };
+    let cached = CachedState::with_fetched_bundles(&list, |_| Some(bundle.clone()), &CachedState::default());
+    assert_eq!((cached.desired_state.releases.len(), &cached.desired_state.suspended), (0, &list.suspended));
+    let (sender, _results) = mpsc::channel(RESULT_CHANNEL_CAPACITY);
+    let inputs = BundleFetcher::new(&cached, sender).desired_releases(&cached.desired_state);
+    assert!(inputs.iter().all(|input| input.suspended && input.bundle.is_some()), "{}", inputs.len());
+    let resumed = DesiredState { releases: list.suspended.clone(), ..DesiredState::default() };
+    let after = CachedState::with_fetched_bundles(&resumed, |_| None, &cached);
+    assert_eq!((&after.desired_state.releases, after.desired_state.suspended.len()), (&list.suspended, 0));
+}

@@ -17,6 +17,7 @@ mod helm_release;
 mod join;
 mod label;
 mod onboarding;
+mod suspend;
 mod taint;
 mod token;
 
@@ -39,6 +40,7 @@ pub enum ClusterCommand {
     Taint(taint::TaintArgs),
     Annotate(annotate::AnnotateArgs),
     SetValues(annotate::SetValuesArgs),
+    SetOwners(annotate::SetOwnersArgs),
     HelmRelease(helm_release::HelmReleaseArgs),
     Adopt(helm_release::AdoptArgs),
     /// Manage join tokens
@@ -73,6 +75,8 @@ pub enum ClusterCommand {
         /// Name of the cluster
         cluster: String,
     },
+    Suspend(suspend::SuspendClusterArgs),
+    Resume(suspend::ResumeClusterArgs),
 }
 
 impl ClusterCommand {
@@ -97,6 +101,9 @@ impl ClusterCommand {
             Self::Taint(taint) => CommandTarget::Cluster(taint.cluster.clone()),
             Self::Annotate(annotate) => CommandTarget::Cluster(annotate.cluster.clone()),
             Self::SetValues(set) => CommandTarget::Cluster(set.cluster.clone()),
+            Self::SetOwners(set) => CommandTarget::Cluster(set.cluster.clone()),
+            Self::Suspend(suspend) => CommandTarget::Cluster(suspend.cluster.clone()),
+            Self::Resume(resume) => CommandTarget::Cluster(resume.cluster.clone()),
         }
     }
 
@@ -111,6 +118,7 @@ impl ClusterCommand {
             Self::Taint(taint) => taint.run(remote, out).await?,
             Self::Annotate(annotate) => annotate.run(remote, out).await?,
             Self::SetValues(set) => set.run(remote, out).await?,
+            Self::SetOwners(set) => set.run(remote, out).await?,
             Self::HelmRelease(read) => read.run(remote, out).await?,
             Self::Adopt(adopt) => adopt.run(remote, out).await?,
             Self::Token(token) => token.run(remote, out).await?,
@@ -123,6 +131,8 @@ impl ClusterCommand {
             Self::Delete(delete) => delete.run(remote, out).await?,
             Self::Cordon { cluster } => cordon::set_schedulable(remote, &cluster, false, out).await?,
             Self::Uncordon { cluster } => cordon::set_schedulable(remote, &cluster, true, out).await?,
+            Self::Suspend(suspend) => suspend.run(remote, out).await?,
+            Self::Resume(resume) => resume.run(remote, out).await?,
         }
         Ok(ExitStatus::Success)
     }

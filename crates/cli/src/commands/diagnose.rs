@@ -335,6 +335,7 @@ mod tests {
             conditions: Vec::new(),
             pending_facts: Vec::new(),
             agent: None,
+            suspension: None,
         }
     }
 

@@ -219,6 +219,13 @@ fn print_item(item: &DriftItem, out: &Printer) -> Result<(), Failure> {
     if let Some(snooze) = &item.snooze {
         out.print_note(&format!("Snoozed by {} until {}.", snooze.by, snooze.until));
     }
+    if let Some(revert) = &item.revert {
+        let paths = revert.paths.join(", ");
+        out.print_note(&match &revert.error {
+            Some(why) => format!("The revert of {paths} by {} was not executed. {why}", revert.by),
+            None => format!("{} reverts {paths}; the cluster has not answered yet.", revert.by),
+        });
+    }
     for verb in DriftVerb::ALL {
         if let Some(why) = item.why_not(*verb) {
             let name: &'static str = (*verb).into();

@@ -35,7 +35,7 @@ pub struct ScopeArgs {
     /// Those of this workload
     #[arg(long, value_name = "WORKLOAD")]
     workload: Option<String>,
-    /// Those of the workloads of this owner
+    /// Those of the workloads of this owner, and those on clusters of this owner
     #[arg(long, value_name = "OWNER")]
     owner: Option<String>,
     /// Those of the workloads with these labels, such as team=shop

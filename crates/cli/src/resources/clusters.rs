@@ -35,7 +35,7 @@ pub async fn print_list(remote: &ServerConnection, format: Format, out: &Printer
         head.extend(["KIND", "NODES", "LABELS", "TAINTS"]);
     }
     let mut table = Table::new(&head);
-    for ClusterSummary { cluster, counts, conditions, .. } in &clusters {
+    for ClusterSummary { cluster, counts, conditions, suspension, .. } in &clusters {
         let seen = cluster.last_seen.map(|seen| clock::format_age(seen, now)).unwrap_or_default();
         let row = table
             .add_row()
@@ -44,7 +44,11 @@ pub async fn print_list(remote: &ServerConnection, format: Format, out: &Printer
             .text(seen)
             .text(cluster.region());
         let row = row.text(&cluster.facts.kubernetes_version).text(format_states(counts));
-        let row = row.text(if cluster.schedulable { "yes" } else { "no" });
+        let schedulable = if cluster.schedulable { "yes" } else { "no" };
+        let row = match suspension {
+            Some(_) => row.text(format!("{schedulable}, suspended")),
+            None => row.text(schedulable),
+        };
         let row = row.text(describe_join_condition(conditions));
         if wide {
             let nodes = cluster.facts.nodes.map(|nodes| nodes.to_string()).unwrap_or_default();
@@ -141,7 +145,7 @@ pub fn registration_fields(waiting: &Registration) -> Vec<(&'static str, String)
 
 /// The fields of a cluster.
 pub fn cluster_fields(summary: &ClusterSummary) -> Vec<(&'static str, String)> {
-    let ClusterSummary { cluster, counts, conditions, pending_facts, agent } = summary;
+    let ClusterSummary { cluster, counts, conditions, pending_facts, agent, suspension } = summary;
     let facts = &cluster.facts;
     let mut fields =
         vec![("name", cluster.name.clone()), ("connectivity", cluster.connectivity.as_str().to_owned())];
@@ -167,6 +171,7 @@ pub fn cluster_fields(summary: &ClusterSummary) -> Vec<(&'static str, String)> {
         ("allocatable", format_allocatable(facts)),
         ("schedulable", if cluster.schedulable { "yes" } else { "no" }.to_owned()),
     ]);
+    fields.extend(suspension.iter().map(|suspension| ("suspended", suspension.to_string())));
     for condition in conditions {
         let word = match condition.status {
             ConditionStatus::True => "yes",
@@ -177,6 +182,7 @@ pub fn cluster_fields(summary: &ClusterSummary) -> Vec<(&'static str, String)> {
     }
     fields.extend(agent.iter().flat_map(agent_fields));
     fields.extend([
+        ("owners", cluster.owners.join(", ")),
         ("labels", format_labels(cluster)),
         ("taints", format_taints(cluster)),
         ("workloads", format_states(counts)),

@@ -51,7 +51,11 @@ pub async fn print_list(
     }
     let mut table = Table::new(&head);
     for workload in &workloads {
-        let row = table.add_row().text(&workload.name).text(workload.phase.label());
+        let row = table.add_row().text(&workload.name);
+        let row = match workload.suspension {
+            Some(_) => row.text(format!("{}, suspended", workload.phase.label())),
+            None => row.text(workload.phase.label()),
+        };
         let row = row
             .text(format_revision(workload.published, workload.draft_changed))
             .text(format_healthy(&workload.counts));
@@ -114,7 +118,7 @@ pub fn workload_fields(view: &WorkloadView) -> Vec<(&'static str, String)> {
     let source = if files.is_empty() { spec.source.summary() } else { files.join(", ") };
     let overrides: Vec<&str> = spec.overrides.iter().map(|one| &*one.name).collect();
     let labels: Vec<String> = workload.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    vec![
+    let mut fields = vec![
         ("name", workload.name.clone()),
         ("phase", view.phase.label().to_owned()),
         ("revision", format_revision(workload.published, workload.draft_changed)),
@@ -127,7 +131,11 @@ pub fn workload_fields(view: &WorkloadView) -> Vec<(&'static str, String)> {
         ("labels", labels.join(", ")),
         ("created", format!("{} by {}", workload.created_at, workload.created_by)),
         ("changed", workload.updated_at.to_string()),
-    ]
+    ];
+    if let Some(suspension) = &view.suspension {
+        fields.insert(2, ("suspended", suspension.to_string()));
+    }
+    fields
 }
 
 fn format_placement(spec: &domain::workload::WorkloadSpec) -> String {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use domain::health::HealthStatus;
-use domain::release::{ReleaseState, SyncStatus};
+use domain::release::{Reason, ReleaseState, StageName, SyncStatus};
 use domain::workload::{DriftPolicy, Intent, WorkloadFailure};
 use wire::{Client, TargetCluster, WorkloadStatus};
 
@@ -141,6 +141,10 @@ fn evaluate_deployed(revision: u32, clusters: &[String], status: &WorkloadStatus
     if targets.iter().any(failing) {
         return WaitState::Failing;
     }
+    let suspended: Vec<&TargetCluster> = targets.iter().filter(|target| is_suspended(target)).collect();
+    if !suspended.is_empty() {
+        return WaitState::Stalled(describe_suspended(&suspended));
+    }
     let arrived = |target: &&TargetCluster| {
         let is_arrived = matches!(
             target.state,
@@ -180,6 +184,18 @@ fn describe_not_assessed(moving: &[&TargetCluster]) -> Option<String> {
     Some(sentences.collect::<Vec<_>>().join(" "))
 }
 
+/// Whether a user suspended the release, so that it has not arrived: its own manifest may suspend a workload that has.
+fn is_suspended(target: &TargetCluster) -> bool {
+    let released = &target.stages.get(StageName::Released).state;
+    !target.state.is_gone() && released.reason().is_some_and(|reason| reason.reason == Reason::Suspended)
+}
+
+fn describe_suspended(suspended: &[&TargetCluster]) -> String {
+    let names: Vec<&str> = suspended.iter().map(|target| &*target.cluster_name).collect();
+    let message = suspended.first().map(|target| target.message.as_str()).unwrap_or_default();
+    format!("Suspended on {}: {message}", join_names(&names))
+}
+
 /// Why clusters stay as they are, one sentence per state.
 fn describe_stall(open: &[&TargetCluster]) -> String {
     let states: BTreeSet<ReleaseState> = open.iter().map(|target| target.state).collect();
@@ -209,6 +225,10 @@ fn evaluate_removed(status: &WorkloadStatus, enough: bool) -> WaitState {
     if left().any(|target| target.state.is_failing() && target.sync == SyncStatus::Removing) {
         return WaitState::Failing;
     }
+    let suspended: Vec<&TargetCluster> = left().filter(|target| is_suspended(target)).collect();
+    if !suspended.is_empty() {
+        return WaitState::Stalled(describe_suspended(&suspended));
+    }
     let silent: Vec<&str> = left()
         .filter(|target| target.state == ReleaseState::Unknown)
         .map(|target| &*target.cluster_name)
@@ -226,7 +246,8 @@ fn evaluate_removed(status: &WorkloadStatus, enough: bool) -> WaitState {
 pub(super) mod tests {
     use domain::cluster::Connectivity;
     use domain::health::Health;
-    use domain::release::Stages;
+    use domain::release::stage::StageReason;
+    use domain::release::{StageState, Stages};
     use domain::{ClusterId, Timestamp};
 
     use super::*;
@@ -326,6 +347,21 @@ pub(super) mod tests {
     fn a_cluster_that_its_own_manifest_suspends_is_done() {
         let suspended = ("b", ReleaseState::Suspended, 2);
         assert_eq!(evaluate_clusters(&[("a", ReleaseState::Healthy, 2), suspended]), WaitState::Met);
+    }
+
+    #[test]
+    fn s2_11_a_suspended_cluster_is_not_done_and_the_wait_says_by_whom() {
+        let why = "The workload is suspended by ann since today: handover.";
+        let mut suspended =
+            TargetCluster { message: why.into(), ..target_cluster("b", ReleaseState::Suspended, 2) };
+        let reason = StageReason::new(Reason::Suspended, why);
+        suspended.stages.set(StageName::Released, StageState::Waiting(reason), Timestamp::from_millis(0));
+        let targets = vec![target_cluster("a", ReleaseState::Healthy, 2), suspended];
+        let status = WorkloadStatus { target_clusters: targets, ..WorkloadStatus::default() };
+        let condition = WaitCondition::Deployed { revision: 2, clusters: vec!["a".into(), "b".into()] };
+        let stalled = WaitState::Stalled(format!("Suspended on b: {why}"));
+        assert_eq!(condition.evaluate(&status), stalled);
+        assert!(matches!(WaitCondition::Undeployed.evaluate(&status), WaitState::Stalled(_)));
     }
 
     #[test]

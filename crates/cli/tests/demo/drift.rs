@@ -79,7 +79,16 @@ fn e9_drift_is_listed_with_who_changed_it_and_snoozed_adopted_ignored_or_reverte
     let draft = server.run_cli_json(&["get", "web", "-o", "json"])["draft"].clone();
     assert_eq!(draft["policies"]["ignore"][0]["paths"][0], "/spec/replicas", "{draft}");
 
-    // Nothing of the draft is published, so the cluster has what was applied again.
+    // Nothing of the draft is published, so the cluster has what was applied again: one field, and after another change all of them.
+    let unknown = drift(&server, "revert", &["--path", "/spec/paused"]);
+    assert!(unknown.exit_code == 2 && unknown.stderr.contains("/spec/replicas"), "{unknown}");
+    let reverted = drift(&server, "revert", &["--path", "/spec/replicas"]);
+    assert_eq!(reverted.exit_code, 0, "{reverted}");
+    assert!(reverted.stdout.contains("revert of /spec/replicas of"), "{reverted}");
+    wait_until("the field is reverted", || count(&server, "open") == 0);
+    let fault = FaultRequest { workload: "web".to_owned(), fault: ClusterFault::ChangeReplicas };
+    server.call(async |client| client.inject_fault("eu-west-1", &fault).await).unwrap();
+    wait_until("the new drift is in the inbox", || count(&server, "open") == 1);
     let reverted = drift(&server, "revert", &[]);
     assert!(reverted.stdout.contains("revert requested on eu-west-1"), "{reverted}");
     wait_until("the drift is reverted", || count(&server, "open") == 0);

@@ -22,6 +22,7 @@ mod render;
 mod rollbacks;
 mod rollouts;
 mod search;
+mod suspension;
 mod test_server;
 
 use test_server::{TestServer, fixture_path, wait_until};

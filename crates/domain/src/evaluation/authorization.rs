@@ -58,6 +58,8 @@ pub enum UserAction {
     Sync,
     /// Keep a workload on clusters that are no longer selected.
     Retain,
+    /// Suspend and resume a workload, a workload on some clusters, or a cluster.
+    Suspend,
     /// Pause, resume, promote and abort a rollout.
     ControlRollout,
     /// Delete a workload.
@@ -173,6 +175,7 @@ impl UserAction {
             | Self::Unpublish
             | Self::Sync
             | Self::Retain
+            | Self::Suspend
             | Self::ControlRollout
             | Self::DeleteWorkload
             | Self::ChangeGroups
@@ -212,6 +215,7 @@ impl UserAction {
             Self::Unpublish => "unpublish",
             Self::Sync => "sync",
             Self::Retain => "retain workloads on clusters",
+            Self::Suspend => "suspend and resume workloads and clusters",
             Self::ControlRollout => "control rollouts",
             Self::DeleteWorkload => "delete workloads",
             Self::ChangeGroups => "change cluster groups",

@@ -116,6 +116,7 @@ mod tests {
             applied_revision: Some(1),
             desired_revision: Some(1),
             snooze: None,
+            revert: None,
             can: Vec::new(),
         }
     }

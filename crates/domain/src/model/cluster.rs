@@ -264,6 +264,9 @@ pub struct Cluster {
     pub taints: Vec<Taint>,
     /// Whether new workloads may be placed on it.
     pub schedulable: bool,
+    /// The people and teams that own it; empty if nobody was named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub owners: Vec<String>,
     /// Its lease: seconds without a heartbeat after which it is late.
     #[serde(default = "default_lease_seconds")]
     pub lease_seconds: u32,
@@ -299,6 +302,7 @@ impl Cluster {
             values: Map::new(),
             taints: Vec::new(),
             schedulable: true,
+            owners: Vec::new(),
             lease_seconds: DEFAULT_LEASE_SECONDS,
             facts: ClusterFacts::default(),
             confirmed_facts: ConfirmedFacts::default(),

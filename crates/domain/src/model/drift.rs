@@ -168,6 +168,22 @@ pub struct DriftSnooze {
     pub at: Timestamp,
 }
 
+/// A revert of some fields of an entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct DriftFieldRevert {
+    /// Paths of the fields.
+    pub paths: Vec<String>,
+    /// Who requested it.
+    pub by: String,
+    /// When it was requested.
+    pub at: Timestamp,
+    /// Why the cluster did not revert them; absent until it has answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
 /// An object of a workload on one cluster that differs from what was applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -206,6 +222,9 @@ pub struct DriftItem {
     /// Until when it is hidden, if it is snoozed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snooze: Option<DriftSnooze>,
+    /// The revert of some of its fields that was requested last, if it has not succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revert: Option<DriftFieldRevert>,
     /// What can be done about it, by the caller.
     pub can: Vec<DriftPossibility>,
 }
@@ -284,6 +303,19 @@ pub struct DriftAdoptRequest {
     pub fields: Vec<String>,
     /// The `digest` of the entry that was read; any if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+}
+
+/// Writes fields back on the cluster, and nothing else of the object.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct DriftRevertRequest {
+    /// Paths of the fields; all reported ones of the entry if omitted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<String>,
+    /// The `digest` of the entry that was read; any if omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
 }
 

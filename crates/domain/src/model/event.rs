@@ -32,6 +32,10 @@ pub enum EventKind {
     WorkloadDeleted,
     /// A user requested a sync.
     WorkloadSynced,
+    /// A user suspended a workload, a workload on some clusters, or a cluster.
+    Suspended,
+    /// A user resumed what was suspended.
+    Resumed,
     /// The placement selected other clusters than before.
     PlacementDecided,
     /// A rollout advanced, stopped or ended.
@@ -92,6 +96,8 @@ pub enum EventKind {
     GitCommitBlocked,
     /// A user hid drift until a time, or showed it again.
     DriftSnoozed,
+    /// A user requested the revert of single fields that drift.
+    DriftRevertRequested,
     /// An incident was opened.
     IncidentOpened,
     /// A user acknowledged an incident.

@@ -151,7 +151,7 @@ pub struct ChannelTestResult {
 pub enum SubscriptionScope {
     /// Those of the workload with this name.
     Workload(String),
-    /// Those of the workloads that this name owns.
+    /// Those of the workloads that this name owns, and those on clusters that it owns.
     Owner(String),
     /// Those of the workloads with labels that match.
     Selector(LabelSelector),
@@ -168,6 +168,8 @@ pub struct IncidentSubject {
     pub owners: Vec<String>,
     /// Its labels.
     pub labels: Labels,
+    /// The owners of the clusters that the incident is about.
+    pub cluster_owners: Vec<String>,
 }
 
 impl SubscriptionScope {
@@ -177,13 +179,20 @@ impl SubscriptionScope {
             Self::Project => None,
             Self::Workload(name) => (*name != subject.workload)
                 .then(|| format!("It is for workload {name}, and the incident is of {}.", subject.workload)),
-            Self::Owner(owner) => (!subject.owners.contains(owner)).then(|| {
-                format!(
-                    "{owner} is no owner of {}; its owners are {}.",
-                    subject.workload,
-                    subject.owners.join(", ")
-                )
-            }),
+            Self::Owner(owner) => {
+                let is_owner = subject.owners.contains(owner) || subject.cluster_owners.contains(owner);
+                let of_clusters = match subject.cluster_owners.as_slice() {
+                    [] => String::new(),
+                    owners => format!(" Those of the clusters are {}.", owners.join(", ")),
+                };
+                (!is_owner).then(|| {
+                    format!(
+                        "{owner} is no owner of {}; its owners are {}.{of_clusters}",
+                        subject.workload,
+                        subject.owners.join(", ")
+                    )
+                })
+            }
             Self::Selector(selector) => (!selector.matches(&subject.labels))
                 .then(|| format!("The labels of {} do not match {selector}.", subject.workload)),
         }

@@ -80,7 +80,8 @@ pub enum OperationStatus {
     Succeeded,
     /// Failed; it is retried without limit, so it may still succeed.
     Failed,
-    /// The cluster is unreachable; it completes the operation when it returns.
+    /// The cluster is unreachable and completes the operation when it returns; or it is suspended, and completes it when it is
+    /// resumed.
     Deferred,
 }
 
@@ -142,7 +143,7 @@ pub struct OperationCounts {
     pub healthy: Option<u32>,
     /// Clusters where it failed.
     pub failed: u32,
-    /// Unreachable clusters, which complete it when they return.
+    /// Unreachable and suspended clusters, which complete it when they return or are resumed.
     pub deferred: u32,
 }
 
@@ -264,6 +265,9 @@ impl Operation {
                 (OperationStatus::Deferred, Some(COMPLETES_LATER.to_owned()))
             }
             ReleaseGoal::Removing { .. } => self.evaluate_removal(release),
+            ReleaseGoal::Present if self.kind == OperationKind::Sync && release.is_suspended() => {
+                (OperationStatus::Deferred, Some(release.last_known_message()))
+            }
             ReleaseGoal::Present if self.kind.is_removal() => (OperationStatus::Pending, None),
             ReleaseGoal::Present if self.kind == OperationKind::Sync && target.is_leaving => {
                 evaluate_pending_removal(release)
@@ -299,6 +303,9 @@ impl Operation {
             let status = if is_reverting { OperationStatus::Running } else { OperationStatus::Succeeded };
             return (status, None);
         }
+        if release.is_suspended() && !release.gate().is_ended() {
+            return (OperationStatus::Deferred, Some(release.last_known_message()));
+        }
         match release.state() {
             ReleaseState::Unknown => (
                 OperationStatus::Deferred,
@@ -316,6 +323,9 @@ impl Operation {
     }
 
     fn evaluate_removal(&self, release: &Release) -> (OperationStatus, Option<String>) {
+        if release.is_suspended() {
+            return (OperationStatus::Deferred, Some(release.last_known_message()));
+        }
         if release.connectivity() == Connectivity::Offline {
             return (OperationStatus::Deferred, Some(COMPLETES_LATER.to_owned()));
         }
@@ -355,8 +365,8 @@ impl Operation {
     }
 }
 
-/// Why the outcome of a removal is deferred.
-const COMPLETES_LATER: &str = "The cluster is unreachable; it completes the removal when it returns.";
+/// Why the outcome of a removal is deferred on a cluster that is unreachable.
+pub const COMPLETES_LATER: &str = "The cluster is unreachable; it completes the removal when it returns.";
 
 /// The outcome while the removal waits for the placer.
 fn evaluate_pending_removal(release: &Release) -> (OperationStatus, Option<String>) {

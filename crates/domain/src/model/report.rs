@@ -30,14 +30,47 @@ pub use drifted_field::DriftedField;
 pub struct DesiredState {
     /// Incremented with every change of the desired state; the agent waits for a greater one.
     pub version: i64,
-    /// One entry per release.
+    /// One entry per release that is not suspended.
     pub releases: Vec<DesiredRelease>,
+    /// The suspended releases, which are observed and not changed. They are not in `releases`: an agent without this field has no
+    /// desired state for them, so that it changes nothing of them either.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suspended: Vec<DesiredRelease>,
+    /// Reverts of single drifted fields that users request; each is answered once. An agent without this field answers none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub field_reverts: Vec<FieldRevertRequest>,
     /// Dry runs that plans request; each is answered once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dry_run_requests: Vec<DryRunRequest>,
     /// Helm releases that users want to adopt; each is answered once. An agent without this field answers none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub helm_release_requests: Vec<HelmReleaseRequest>,
+}
+
+/// A request to write these fields of an object back, and nothing else of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldRevertRequest {
+    /// Its id, which the answer repeats.
+    pub id: String,
+    /// The release.
+    pub release: ReleaseId,
+    /// The object.
+    pub object: ObjectRef,
+    /// Paths of the fields, as they were reported as drifted.
+    pub paths: Vec<String>,
+}
+
+/// The answer to a [`FieldRevertRequest`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", default)]
+pub struct FieldRevertOutcome {
+    /// The id of the request.
+    pub id: String,
+    /// Why the fields were not reverted, as a sentence; absent if they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// The desired state of one release on a cluster.
@@ -224,6 +257,9 @@ pub struct ResourceStatus {
     /// Reported values of the live object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub feedback: Vec<Feedback>,
+    /// What became of the last request to revert fields of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field_revert: Option<FieldRevertOutcome>,
     /// When its statuses last changed.
     #[serde(default)]
     pub since: TransitionTimes,

@@ -31,6 +31,9 @@ pub struct ClusterPatch {
     /// Whether new workloads may be placed on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedulable: Option<bool>,
+    /// The complete list of its owners; empty for none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owners: Option<Vec<String>>,
 }
 
 /// An override; its name is in the URL.

@@ -12,6 +12,7 @@ use crate::model::placement::Placement;
 use crate::model::remote::OnNewCommit;
 use crate::model::rollout::{Rollout, RolloutStrategy};
 use crate::model::rollup::ReleaseCounts;
+use crate::model::suspension::Suspension;
 use crate::text::finding::Finding;
 use crate::text::name_check;
 
@@ -307,6 +308,9 @@ pub struct WorkloadSummary {
     /// Why its stored row can't be read, and what to do; `None` if it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<String>,
+    /// Who suspended it on all its clusters, if somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspension: Option<Suspension>,
 }
 
 /// The latest edit of a workload.
@@ -440,6 +444,9 @@ pub struct WorkloadView {
     /// What the hub failed to do for it; retried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<WorkloadFailure>,
+    /// Who suspended it on all its clusters, if somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspension: Option<Suspension>,
 }
 
 /// A step of the hub that failed for one workload. Other workloads are not affected.

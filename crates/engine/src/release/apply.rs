@@ -10,7 +10,7 @@ use std::sync::Arc;
 use domain::field_path::escape_pointer_token;
 use domain::finding::Finding;
 use domain::policy::{ConflictPolicy, HelmReleasePolicy, Policies, UpdateStrategy};
-use domain::release::{Reason, StageName, StageState};
+use domain::release::{Reason, StageName};
 use domain::report::DriftedField;
 use futures::StreamExt;
 use futures::stream;
@@ -19,15 +19,17 @@ use serde_json::Value;
 use super::adopt::{check_identical, release_former_fields};
 use super::custom_kind::{await_chart_crds, ensure_established};
 use super::drift::{self, DriftAction};
+use super::field_revert;
 use super::finalizers::describe_finalizers;
 use super::hooks;
 use super::intent::record_intent;
 use super::object_action::{ObjectAction, ObjectInput, decide_action};
 use super::preflight;
-use super::reconciliation::{ReconcileFlow, Reconciliation, waiting_stage};
+use super::reconciliation::{ReconcileFlow, Reconciliation, applied_stage, waiting_stage};
 use super::replace::{self, ReplaceInput};
 use super::retry::{RetryState, failure_message};
 use super::superseded_hooks;
+use super::suspended;
 use crate::api::{ApiClient, ApplyResponse, ForceConflicts, ServedKind};
 use crate::applied_release::HookPhase;
 use crate::error::Error;
@@ -104,7 +106,8 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
     let (definitions, others): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_chart_crd);
     let flow = apply_groups(pass, definitions).await;
     let flow = if flow == ReconcileFlow::Continue { superseded_hooks::end(pass).await } else { flow };
-    let flow = if flow == ReconcileFlow::Continue { hooks::run(pass, HookPhase::Before).await } else { flow };
+    let runs_hooks = flow == ReconcileFlow::Continue && !pass.is_suspended();
+    let flow = if runs_hooks { hooks::run(pass, HookPhase::Before).await } else { flow };
     if flow != ReconcileFlow::Continue {
         others.into_iter().flatten().for_each(|at| update_applied(pass, at));
         return flow;
@@ -158,6 +161,7 @@ async fn plan_writes(pass: &mut Reconciliation<'_>, group: Range<usize>) -> Vec<
         if pass.targets[at].cache.is_none() && !ensure_established(pass, at).await {
             continue;
         }
+        field_revert::run(pass, at).await;
         let desired = Arc::clone(&pass.targets[at].desired);
         let live = pass.targets[at].live_object();
         let entry = pass.inventory_entry(&desired.object).cloned();
@@ -247,6 +251,10 @@ fn plan_write(
         if matches!(step, ObjectAction::Drifted(_)) {
             force = ForceConflicts::Yes;
         }
+    }
+    if pass.is_suspended() {
+        suspended::block_target(pass, at);
+        return None;
     }
     let rule = pass.object_policy(&desired.object);
     let input = ObjectInput { desired: &desired, policy: &rule };
@@ -471,21 +479,4 @@ fn record_result(pass: &mut Reconciliation<'_>, job: ObjectWrite, result: Result
         ObjectAction::Missing => drift::record_heal(pass, &desired.object, &[], None),
         _ => {}
     }
-}
-
-/// The applied stage: done, or the worst blocking state of the targets.
-fn applied_stage(pass: &Reconciliation<'_>) -> StageState {
-    let blocking: Vec<&StageState> =
-        pass.targets.iter().filter_map(|target| target.blocked_by.as_ref()).collect();
-    let worst = blocking.iter().find(|state| matches!(state, StageState::Failed(_))).or(blocking.first());
-    let Some(worst) = worst else {
-        return StageState::Done;
-    };
-    let mut state = (*worst).clone();
-    if let StageState::Failed(reason) | StageState::Waiting(reason) = &mut state
-        && blocking.len() > 1
-    {
-        reason.message = format!("{} (and {} more)", reason.message, blocking.len() - 1);
-    }
-    state
 }

@@ -36,7 +36,8 @@ pub(crate) fn decide_drift_action(
 ) -> DriftAction {
     let desired = Arc::clone(&pass.targets[at].desired);
     let object = &desired.object;
-    if pass.policies.drift == DriftPolicy::Notify && !pass.state.reverts_drift {
+    let is_reverted = pass.policies.drift == DriftPolicy::Revert || pass.state.reverts_drift;
+    if !is_reverted || pass.is_suspended() {
         let fields = describe_fields(changes, live);
         report_drift_once(pass, object, &fields, live);
         pass.targets[at].drifted_fields = fields;
@@ -177,7 +178,7 @@ fn is_controller(manager: &str) -> bool {
     !manager.is_empty() && manager != managed_fields::UNKNOWN_MANAGER && !managed_fields::is_person(manager)
 }
 
-fn push_drift_note(
+pub(super) fn push_drift_note(
     pass: &mut Reconciliation<'_>,
     object: &ObjectRef,
     fields: &[DriftedField],

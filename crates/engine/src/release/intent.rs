@@ -13,6 +13,9 @@ use crate::observe::LiveObject;
 /// Records the names of all objects that may be created, unless already recorded, and which recorded ones are missing: if these
 /// are created again, the recorded uid is no longer theirs.
 pub(super) async fn record_intent(pass: &mut Reconciliation<'_>) -> Result<(), StageState> {
+    if pass.is_suspended() {
+        return Ok(());
+    }
     let mut has_new = false;
     for target in &pass.targets {
         let desired = &target.desired;

@@ -33,7 +33,8 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
     {
         return ReconcileFlow::Stop;
     }
-    if let Some(record) = record.filter(|record| record.deleting)
+    let may_write = !pass.is_suspended();
+    if let Some(record) = record.filter(|record| record.deleting && may_write)
         && let Err(error) = pass.cx.applied_releases.remove_finalizer(&record).await
     {
         return record_failure(pass, error, &record.name);
@@ -218,7 +219,7 @@ async fn ensure_namespaces(pass: &mut Reconciliation<'_>) -> Result<(), Prefligh
                 let error = Error::NamespaceTerminating(blockers.unwrap_or_default());
                 return Err((error, format!("Namespace {namespace}")));
             }
-            NamespaceStatus::Missing if pass.policies.create_namespace => {
+            NamespaceStatus::Missing if pass.policies.create_namespace && !pass.is_suspended() => {
                 create_namespace(pass, &namespace).await?
             }
             NamespaceStatus::Missing => {

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::reconciliation::{ReconcileFlow, Reconciliation, TargetObject};
 use super::remove::{PruneResult, delete_by_rank};
+use super::suspended;
 use crate::applied_release::InventoryEntry;
 
 /// Number of objects that a message names.
@@ -36,6 +37,12 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
         let message = format!("Pruning is disabled; {} objects of earlier revisions stay.", obsolete.len());
         pass.set_stage(StageName::Pruned, StageState::Skipped { message });
         return ReconcileFlow::Continue;
+    }
+    if pass.is_suspended() {
+        let state = suspended::prune_stage(pass, obsolete.len());
+        let is_finished = state.is_finished();
+        pass.set_stage(StageName::Pruned, state);
+        return if is_finished { ReconcileFlow::Continue } else { ReconcileFlow::Stop };
     }
     pass.state.pruned_generation = Some(pass.request.desired.generation);
     let (late, now) = split_late(pass, obsolete);

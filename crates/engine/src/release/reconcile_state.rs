@@ -10,7 +10,9 @@ use domain::object::ObjectRef;
 use domain::plan::FieldChange;
 use domain::policy::Feedback;
 use domain::release::StageState;
-use domain::report::{DesiredPhase, DesiredRelease, DriftReport, ReleaseReport, TransitionTimes};
+use domain::report::{
+    DesiredPhase, DesiredRelease, DriftReport, FieldRevertOutcome, ReleaseReport, TransitionTimes,
+};
 use tokio::time::Instant;
 
 use super::retry::RetryState;
@@ -45,6 +47,10 @@ pub(crate) struct ObjectState {
     pub reported_drift: Option<Vec<String>>,
     /// The scaler that was reported to set fields of it; empty without any.
     pub reported_scaler: String,
+    /// What became of the last request to revert fields of it.
+    pub field_revert: Option<FieldRevertOutcome>,
+    /// Why the revert of fields that is requested has failed; it is tried again when this is due.
+    pub revert_failure: Option<RetryState>,
     /// Whether the contest was reported.
     pub is_contest_reported: bool,
     /// Live version and desired hash of the last comparison without difference.

@@ -271,3 +271,20 @@ fn new_target(desired: &Arc<DesiredObject>) -> TargetObject {
 pub(crate) fn waiting_stage(reason: Reason, message: impl Into<String>) -> StageState {
     StageState::Waiting(StageReason::new(reason, message))
 }
+
+/// The applied stage: done, or the worst blocking state of the targets.
+pub(crate) fn applied_stage(pass: &Reconciliation<'_>) -> StageState {
+    let blocking: Vec<&StageState> =
+        pass.targets.iter().filter_map(|target| target.blocked_by.as_ref()).collect();
+    let worst = blocking.iter().find(|state| matches!(state, StageState::Failed(_))).or(blocking.first());
+    let Some(worst) = worst else {
+        return StageState::Done;
+    };
+    let mut state = (*worst).clone();
+    if let StageState::Failed(reason) | StageState::Waiting(reason) = &mut state
+        && blocking.len() > 1
+    {
+        reason.message = format!("{} (and {} more)", reason.message, blocking.len() - 1);
+    }
+    state
+}

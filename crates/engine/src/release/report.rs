@@ -14,6 +14,7 @@ use domain::report::{DesiredPhase, ReleaseReport, ResourceStatus, StageReport};
 use tokio::time::Instant;
 
 use super::drift::field_paths;
+use super::field_revert::find_answer;
 use super::reconciliation::{Reconciliation, TargetObject};
 use super::retry::RetryState;
 use super::{preflight, status};
@@ -35,6 +36,7 @@ pub(crate) async fn run(pass: &mut Reconciliation<'_>) {
         send_report(pass, report);
     }
     if pass.request.prepared.is_some()
+        && !pass.is_suspended()
         && pass.is_over(StageName::Preflight)
         && pass.cx.applied_releases.get(pass.worker.id).is_some()
     {
@@ -217,6 +219,7 @@ fn resource_status(pass: &mut Reconciliation<'_>, at: usize) -> ResourceStatus {
             blocked_by.map(to_warning).map(|finding| finding.with_object(desired.object.to_string()))
         }),
         feedback: if live.is_some() { object_state.feedback.clone() } else { Vec::new() },
+        field_revert: find_answer(&pass.request.field_reverts, object_state),
         since,
         conditions: Vec::new(),
     }

@@ -24,7 +24,9 @@ use crate::observe::LiveObject;
 
 /// Ends the superseded runs; continues once they and their pods are gone.
 pub(super) async fn end(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
-    let Some(current) = current_runs(pass) else { return ReconcileFlow::Continue };
+    let Some(current) = current_runs(pass).filter(|_| !pass.is_suspended()) else {
+        return ReconcileFlow::Continue;
+    };
     let is_candidate = |entry: &&InventoryEntry| runs_to_completion(&entry.object);
     let entries: Vec<InventoryEntry> = pass.inventory.iter().filter(is_candidate).cloned().collect();
     let mut waiting = None;

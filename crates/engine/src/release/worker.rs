@@ -55,10 +55,15 @@ async fn reconcile(
         DesiredPhase::Absent { deletion, .. } => Some(deletion),
         DesiredPhase::Present { .. } => None,
     };
+    let is_held = request.suspended && absent.is_some();
     let mut pass = Reconciliation::new(cx, worker, reconcile_state, request, request_version);
     if cx.api.reachability().outage().is_some() {
         // The watches retry and wake all releases when the server is reachable again.
         report::report_unreachable(&mut pass);
+        return Some(NextPass::OnWakeup(None));
+    }
+    if is_held {
+        // A removal begins when the release is resumed.
         return Some(NextPass::OnWakeup(None));
     }
     let flow = match absent {
@@ -79,10 +84,11 @@ async fn reconcile_present(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
     if flow == ReconcileFlow::Continue {
         flow = prune::run(pass).await;
     }
-    if flow == ReconcileFlow::Continue {
+    let may_write = !pass.is_suspended();
+    if flow == ReconcileFlow::Continue && may_write {
         flow = hooks::run(pass, HookPhase::After).await;
     }
-    if flow == ReconcileFlow::Continue {
+    if flow == ReconcileFlow::Continue && may_write {
         flow = helm_release::run(pass).await;
     }
     if flow == ReconcileFlow::Restart {
@@ -94,11 +100,11 @@ async fn reconcile_present(pass: &mut Reconciliation<'_>) -> ReconcileFlow {
         return flow;
     }
     status::run(pass);
-    if flow == ReconcileFlow::Continue && prune::run_late(pass).await == ReconcileFlow::Restart {
+    if flow == ReconcileFlow::Continue && may_write && prune::run_late(pass).await == ReconcileFlow::Restart {
         return ReconcileFlow::Restart;
     }
     report::run(pass).await;
-    if flow == ReconcileFlow::Continue {
+    if flow == ReconcileFlow::Continue && may_write {
         expire::run(pass).await;
     }
     flow

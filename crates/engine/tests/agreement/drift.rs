@@ -1,8 +1,10 @@
 //! Drift: changes by other managers are healed and reported.
 
 use domain::release::SyncStatus;
-use domain::report::{DriftOutcome, ReleaseReport};
-use domain::workload::Policies;
+use domain::report::{
+    DesiredRelease, DriftOutcome, FieldRevertOutcome, FieldRevertRequest, ReleaseReport, ResourceStatus,
+};
+use domain::workload::{DriftPolicy, Policies};
 use serde_json::json;
 
 use crate::lists::{definition, until_healed};
@@ -175,4 +177,92 @@ pub async fn p13_edits_of_a_role_its_binding_a_budget_and_a_cron_job_are_reverte
     })
     .await;
     env.until_operational().await;
+}
+
+/// Applies one object whose drift stays, and its bundle.
+async fn apply_with_notice(
+    env: &TestEnv,
+    object: serde_json::Value,
+) -> (DesiredRelease, std::sync::Arc<domain::bundle::Bundle>) {
+    let bundle = env.bundle(vec![object]);
+    let policies = Policies { drift: DriftPolicy::Notify, ..Policies::default() };
+    let desired = env.set_bundle(bundle.clone(), policies);
+    env.until_applied().await;
+    (desired, bundle)
+}
+
+fn field_revert(desired: &DesiredRelease, drifted: &ResourceStatus, path: &str) -> FieldRevertRequest {
+    FieldRevertRequest {
+        id: format!("revert of {path}"),
+        release: desired.release,
+        object: drifted.object.clone(),
+        paths: vec![path.to_owned()],
+    }
+}
+
+async fn wait_for_answer(env: &TestEnv) -> (FieldRevertOutcome, ResourceStatus) {
+    let report = env.wait_for_report("answered", |report| report.resources[0].field_revert.is_some()).await;
+    let status = report.resources[0].clone();
+    (status.field_revert.clone().unwrap(), status)
+}
+
+pub async fn e_9_of_two_drifted_fields_only_the_requested_one_is_reverted(env: TestEnv) {
+    let mut object = config_map("settings", "1");
+    object["data"]["mode"] = "fast".into();
+    let (desired, bundle) = apply_with_notice(&env, object).await;
+    let edit = json!({"data": {"key": "2", "mode": "slow", "theirs": "3"}});
+    env.merge_patch(CONFIG_MAP, "settings", edit, "kubectl-edit").await;
+    let report = env.wait_for_report("drifted", |report| report.resources[0].drifted.len() == 2).await;
+    let request = field_revert(&desired, &report.resources[0], "/data/key");
+    env.set_field_reverts(&desired, bundle.clone(), vec![request.clone()]);
+    let (answer, status) = wait_for_answer(&env).await;
+    assert_eq!(answer, FieldRevertOutcome { id: request.id.clone(), error: None });
+    assert_eq!(status.drifted, ["/data/mode"]);
+    let live = env.get(CONFIG_MAP, "settings").await.unwrap();
+    assert_eq!(live["data"], json!({"key": "1", "mode": "slow", "theirs": "3"}));
+    // The request was answered: the same change by hand stays, also while the hub repeats it.
+    env.merge_patch(CONFIG_MAP, "settings", json!({"data": {"key": "4"}}), "kubectl-edit").await;
+    env.wait_for_report("drifted again", |report| report.resources[0].drifted.len() == 2).await;
+    assert_eq!(env.get(CONFIG_MAP, "settings").await.unwrap()["data"]["key"], "4");
+    env.set_field_reverts(&desired, bundle.clone(), Vec::new());
+    let is_forgotten = |report: &ReleaseReport| report.resources[0].field_revert.is_none();
+    env.wait_for_report("not asked for any more", is_forgotten).await;
+    let outcomes: Vec<DriftOutcome> = env.agent.drift().iter().map(|note| note.outcome).collect();
+    assert!(outcomes.contains(&DriftOutcome::Healed), "{outcomes:?}");
+    // A missing object has no field to write back.
+    env.delete(CONFIG_MAP, "settings").await;
+    env.wait_for_report("missing", |report| report.resources[0].available == Some(false)).await;
+    let late = FieldRevertRequest { id: "of a missing object".to_owned(), ..request };
+    env.set_field_reverts(&desired, bundle, vec![late]);
+    let (answer, _) = wait_for_answer(&env).await;
+    assert!(answer.error.unwrap().contains("not on the cluster"));
+    assert_eq!(env.get(CONFIG_MAP, "settings").await, None);
+}
+
+pub async fn e_9_a_field_of_an_atomic_list_with_other_drift_is_not_reverted_alone(env: TestEnv) {
+    let kind = ("networking.k8s.io/v1", "Ingress");
+    let rules = |hosts: [&str; 2]| json!([{"host": hosts[0]}, {"host": hosts[1]}]);
+    let backend = json!({"service": {"name": "web", "port": {"number": 80}}});
+    let object = json!({"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "front"},
+        "spec": {"ingressClassName": "none", "defaultBackend": backend, "rules": rules(["a.example", "b.example"])}});
+    let (desired, bundle) = apply_with_notice(&env, object).await;
+    let edit = json!({"spec": {"rules": rules(["x.example", "y.example"])}});
+    env.merge_patch(kind, "front", edit, "kubectl-edit").await;
+    let report = env.wait_for_report("drifted", |report| report.resources[0].drifted.len() == 2).await;
+    let path = "/spec/rules/0/host";
+    assert_eq!(report.resources[0].drifted, [path, "/spec/rules/1/host"]);
+    let one = field_revert(&desired, &report.resources[0], path);
+    env.set_field_reverts(&desired, bundle.clone(), vec![one.clone()]);
+    let (answer, _) = wait_for_answer(&env).await;
+    let error = answer.error.unwrap();
+    assert!(error.contains("can't be reverted alone") && error.contains("/spec/rules/1/host"), "{error}");
+    let live = env.get(kind, "front").await.unwrap();
+    assert_eq!(live["spec"]["rules"], rules(["x.example", "y.example"]));
+    let both =
+        FieldRevertRequest { id: "both".to_owned(), paths: report.resources[0].drifted.clone(), ..one };
+    env.set_field_reverts(&desired, bundle, vec![both]);
+    let is_reverted = |report: &ReleaseReport| report.resources[0].drifted.is_empty();
+    env.wait_for_report("reverted", is_reverted).await;
+    let live = env.get(kind, "front").await.unwrap();
+    assert_eq!(live["spec"]["rules"], rules(["a.example", "b.example"]));
 }

@@ -26,6 +26,7 @@ mod pods;
 mod rejections;
 mod removal;
 mod scalers;
+mod suspension;
 mod terminating;
 mod test_agent;
 mod test_env;
@@ -109,7 +110,9 @@ scenarios! {
         a_deleted_namespace_is_re_created_with_its_objects,
         p13_an_edit_of_the_versions_of_a_definition_is_reverted,
         p13_edits_of_a_role_its_binding_a_budget_and_a_cron_job_are_reverted,
-        p13_a_field_that_comes_back_after_three_reverts_is_left_until_a_publish;
+        p13_a_field_that_comes_back_after_three_reverts_is_left_until_a_publish,
+        e_9_of_two_drifted_fields_only_the_requested_one_is_reverted,
+        e_9_a_field_of_an_atomic_list_with_other_drift_is_not_reverted_alone;
     left_fields:
         p13_a_field_that_a_dropped_ignore_rule_left_to_a_manager_conflicts_until_it_is_forced,
         p13_a_value_that_was_applied_under_an_ignore_rule_is_replaced_once_the_rule_is_dropped,
@@ -128,6 +131,10 @@ scenarios! {
         p13_lists_of_an_admission_policy_are_compared_as_the_server_merges_them,
         p13_an_action_or_a_condition_taken_out_of_an_admission_policy_is_restored,
         e_2_a_plan_lists_the_items_that_a_publish_removes;
+    suspension:
+        s2_11_a_suspended_release_is_compared_and_not_healed_until_it_is_resumed,
+        s2_11_a_suspended_release_is_neither_applied_nor_pruned,
+        s2_11_the_removal_of_a_suspended_release_begins_when_it_is_resumed;
     rejections:
         p14_an_admission_rejection_is_reported_with_its_message,
         p14_a_dry_run_includes_admission,

@@ -10,7 +10,7 @@ use domain::failure_cause::FailureCause;
 use domain::health::{Health, HealthStatus};
 use domain::plan::ClusterPlan;
 use domain::release::{StageName, StageState, SyncStatus};
-use domain::report::{DesiredPhase, DesiredRelease, ReleaseReport};
+use domain::report::{DesiredPhase, DesiredRelease, FieldRevertRequest, ReleaseReport};
 use domain::workload::{DeletionPolicy, Policies};
 use engine::ReleaseInput;
 use kube::Api;
@@ -170,6 +170,8 @@ impl TestEnv {
             desired: desired_release.clone(),
             bundle: Some(bundle),
             pull_stage: StageState::Done,
+            suspended: false,
+            field_reverts: Vec::new(),
         };
         self.agent.engine.set_desired(vec![desired]);
         desired_release
@@ -193,7 +195,48 @@ impl TestEnv {
             desired: desired_release,
             bundle: None,
             pull_stage: StageState::Pending,
+            suspended: false,
+            field_reverts: Vec::new(),
         }]);
+    }
+
+    /// Sets what was desired before as it is, suspended or resumed, with its bundle if it has one.
+    pub fn set_suspended(&self, desired: &DesiredRelease, bundle: Option<Arc<Bundle>>, suspended: bool) {
+        self.agent.engine.set_desired(vec![ReleaseInput {
+            desired: desired.clone(),
+            bundle,
+            pull_stage: StageState::Done,
+            suspended,
+            field_reverts: Vec::new(),
+        }]);
+    }
+
+    /// Sets what was desired before with requests to revert single fields.
+    pub fn set_field_reverts(
+        &self,
+        desired: &DesiredRelease,
+        bundle: Arc<Bundle>,
+        field_reverts: Vec<FieldRevertRequest>,
+    ) {
+        self.agent.engine.set_desired(vec![ReleaseInput {
+            desired: desired.clone(),
+            bundle: Some(bundle),
+            pull_stage: StageState::Done,
+            suspended: false,
+            field_reverts,
+        }]);
+    }
+
+    /// The next desired release, with this bundle; it is not set.
+    pub fn next_bundle(&self, bundle: &Bundle) -> DesiredRelease {
+        let revision = u32::try_from(self.generation.load(Ordering::Relaxed) + 1).unwrap();
+        let policies = Policies::default();
+        self.next_release(DesiredPhase::Present { bundle: bundle.digest(), revision, policies })
+    }
+
+    /// The next desired release, which is absent; it is not set.
+    pub fn next_absent(&self, deletion: DeletionPolicy) -> DesiredRelease {
+        self.next_release(DesiredPhase::Absent { deletion, policies: Policies::default() })
     }
 
     fn next_release(&self, phase: DesiredPhase) -> DesiredRelease {

@@ -242,7 +242,13 @@ pub fn present_input(
         sync_nonce: 0,
         phase,
     };
-    ReleaseInput { desired: want, bundle: Some(bundle.clone()), pull_stage: StageState::Done }
+    ReleaseInput {
+        desired: want,
+        bundle: Some(bundle.clone()),
+        pull_stage: StageState::Done,
+        suspended: false,
+        field_reverts: Vec::new(),
+    }
 }
 
 /// A present phase for dry runs, which ignore digest and revision.
@@ -258,7 +264,13 @@ pub fn absent_input(number: u128, generation: i64, deletion: DeletionPolicy) -> 
         sync_nonce: 0,
         phase: DesiredPhase::Absent { deletion, policies: Policies::default() },
     };
-    ReleaseInput { desired: want, bundle: None, pull_stage: StageState::Pending }
+    ReleaseInput {
+        desired: want,
+        bundle: None,
+        pull_stage: StageState::Pending,
+        suspended: false,
+        field_reverts: Vec::new(),
+    }
 }
 
 pub fn bundle(objects: Vec<Value>) -> Arc<Bundle> {

@@ -1,4 +1,4 @@
-//! Changes labels, annotations, values, taints or schedulability of a cluster.
+//! Changes labels, annotations, values, taints, schedulability or owners of a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,6 +7,7 @@ use domain::authorization::UserAction;
 use domain::cluster::{Cluster, check_annotations, check_labels, check_taints, check_values};
 use domain::event::{ClusterChanges, EventDetail};
 use domain::labels::Labels;
+use domain::owner::{check_owners, unique_owners};
 use domain::request::ClusterPatch;
 
 use super::ClusterChange;
@@ -15,7 +16,7 @@ use crate::group::check_label_change;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Changes labels, annotations, values, taints or schedulability; every published workload is placed again.
+    /// Changes labels, annotations, values, taints, schedulability or owners; every published workload is placed again.
     pub async fn edit_cluster(
         &self,
         actor: &Actor,
@@ -61,6 +62,9 @@ pub(super) async fn check_edit(
     if after.values != before.values {
         findings.extend(check_values(&after.values));
     }
+    if after.owners != before.owners {
+        findings.extend(check_owners(&after.owners));
+    }
     findings.extend(check_taints(&after.taints));
     findings.extend(check_all_clusters(tx, before, after).await?);
     if after.labels != before.labels {
@@ -77,6 +81,9 @@ pub(super) fn apply_edit(cluster: &mut Cluster, edit: ClusterPatch) {
     }
     cluster.taints = edit.taints.unwrap_or(std::mem::take(&mut cluster.taints));
     cluster.schedulable = edit.schedulable.unwrap_or(cluster.schedulable);
+    if let Some(owners) = edit.owners {
+        cluster.owners = unique_owners(&owners);
+    }
 }
 
 fn apply_changes(current: &mut Labels, changes: BTreeMap<String, Option<String>>) {
@@ -101,6 +108,7 @@ fn find_changes(before: &Cluster, after: &Cluster) -> ClusterChanges {
         values: before.values != after.values,
         taints: (before.taints != after.taints).then(|| after.taints.clone()),
         schedulable: (before.schedulable != after.schedulable).then_some(after.schedulable),
+        owners: before.owners != after.owners,
         more: 0,
     }
 }

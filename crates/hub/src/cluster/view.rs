@@ -82,12 +82,14 @@ async fn load_summaries(tx: &mut store::Tx, page: Page<Cluster>) -> Result<Page<
     let counts: HashMap<ClusterId, ReleaseCounts> =
         store::release::counts_by_cluster(tx, &ids).await?.into_iter().collect();
     let joinings = store::certificate::list_join_statuses(tx, &ids).await?;
+    let mut suspensions = store::suspension::list_of_clusters(tx, &ids).await?;
     Ok(page.map(|mut cluster| {
         cluster.facts.apis.clear();
         let counts = counts.get(&cluster.id).cloned().unwrap_or_default();
         let conditions = join::cluster_conditions(&cluster, joinings.get(&cluster.id));
         let pending_facts = cluster.pending_facts();
-        ClusterSummary { cluster, counts, conditions, pending_facts, agent: None }
+        let suspension = suspensions.remove(&cluster.id);
+        ClusterSummary { cluster, counts, conditions, pending_facts, agent: None, suspension }
     }))
 }
 
@@ -102,8 +104,9 @@ async fn load_summary(tx: &mut store::Tx, found: Cluster, now: Timestamp) -> Res
         Some(joining) => Some(load_cluster_agent(tx, &found, joining, now).await?),
         None => None,
     };
+    let suspension = store::suspension::list_of_clusters(tx, &[found.id]).await?.remove(&found.id);
     let cluster = with_facts.unwrap_or(found);
-    Ok(ClusterSummary { cluster, counts, conditions, pending_facts, agent })
+    Ok(ClusterSummary { cluster, counts, conditions, pending_facts, agent, suspension })
 }
 
 async fn load_releases(

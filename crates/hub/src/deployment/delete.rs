@@ -3,7 +3,7 @@
 use domain::authorization::UserAction;
 use domain::deployment::DeploymentResult;
 use domain::event::EventSubject;
-use domain::operation::OperationStatus;
+use domain::operation::{COMPLETES_LATER, OperationStatus};
 use domain::placement::Decision;
 use domain::release::ReleaseState;
 use domain::request::RemovalOptions;
@@ -54,7 +54,8 @@ impl Hub {
         let mut result = self.wait_for_deployment(name, (operation, &[]), deadline).await?;
         if force {
             for target in &mut result.target_clusters {
-                if target.status == OperationStatus::Deferred {
+                // One that is suspended removes it when it is resumed: until then it has not succeeded.
+                if target.error.as_deref() == Some(COMPLETES_LATER) {
                     target.status = OperationStatus::Succeeded;
                 }
             }

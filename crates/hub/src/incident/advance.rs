@@ -7,13 +7,14 @@ use domain::incident::{
     ClusterObservation, Incident, IncidentChange, IncidentKind, IncidentStep, PendingFailure,
     WorkloadFailures, advance,
 };
-use domain::notification::MessageKind;
+use domain::notification::{IncidentSubject, MessageKind};
 use domain::workload::WorkloadHead;
 use domain::{ClusterId, IncidentId, Severity, Timestamp, WorkloadId};
 use store::Tx;
 use store::incident::FailingRelease;
 use store::queue::INCIDENTS;
 
+use super::load_cluster_owners;
 use super::preceding_change::find_preceding_change;
 use super::workload_causes::observe_workload;
 use crate::hub::CommitEffects;
@@ -166,7 +167,9 @@ impl Hub {
                 acknowledged_at: None,
             };
             store::incident::insert(tx, self.project(), &incident).await?;
-            self.enqueue_message(tx, (&incident, &subject), MessageKind::Opened).await?;
+            let cluster_owners = load_cluster_owners(tx, &incident).await?;
+            let selected_by = IncidentSubject { cluster_owners, ..subject.clone() };
+            self.enqueue_message(tx, (&incident, &selected_by), MessageKind::Opened).await?;
             open += 1;
             let severity = match incident.cause.kind {
                 IncidentKind::Failure => Severity::Error,

@@ -19,12 +19,24 @@ impl Hub {
         self.get_desired_state_version(cluster, since, wait).await?;
         let mut tx = self.read().await?;
         let version = store::cluster::desired_state_version(&mut tx, cluster).await?;
-        let mut releases = store::release::list_desired_by_cluster(&mut tx, cluster).await?;
-        releases.extend(store::tombstone::list_desired_by_cluster(&mut tx, cluster).await?);
+        let mut all = store::release::list_desired_by_cluster(&mut tx, cluster).await?;
+        all.extend(store::tombstone::list_desired_by_cluster(&mut tx, cluster).await?);
+        // Read after the releases: one that is placed while it is being suspended is not delivered.
+        let found = store::suspension::find_suspended_releases(&mut tx, cluster).await?;
+        let (suspended, releases) = all.into_iter().partition(|desired| found.contains(desired.release));
+        let mut field_reverts = store::field_revert::list_by_cluster(&mut tx, cluster).await?;
+        field_reverts.retain(|request| !found.contains(request.release));
         let dry_run_requests = self.dry_run_requests(&mut tx, cluster).await?;
         let helm_release_requests = self.helm_release_requests(&mut tx, cluster).await?;
         failpoint("desired_state.served");
-        Ok(DesiredState { version, releases, dry_run_requests, helm_release_requests })
+        Ok(DesiredState {
+            version,
+            releases,
+            suspended,
+            field_reverts,
+            dry_run_requests,
+            helm_release_requests,
+        })
     }
 
     /// The version of the desired state, as soon as it is greater than `since` or `wait` has passed.

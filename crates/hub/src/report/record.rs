@@ -14,6 +14,7 @@ use store::Tx;
 use store::cluster::ReportPosition;
 
 use crate::blocking::run_blocking;
+use crate::drift::record_field_reverts;
 use crate::failpoint::failpoint;
 use crate::hub::CommitEffects;
 use crate::mark_pace::MarkCause;
@@ -198,6 +199,9 @@ impl Hub {
         store::release::update(tx, &release).await?;
         let is_changed = store::release::set_resources(tx, release.id(), &report.resources).await?;
         self.record_drift(tx, &release, report, is_changed || was_drifted).await?;
+        if is_changed && record_field_reverts(tx, release.id(), &report.resources).await? {
+            effects.changed_clusters.push(cluster);
+        }
         effects.events.extend(report_events(tx, &release, before, report, self.clock().now()).await?);
         let has_changed = release.state() != before && release.wave().is_some();
         if has_changed && store::rollout::is_affected(tx, release.workload(), release.revision()).await? {

@@ -15,7 +15,13 @@ impl Hub {
         order: WorkloadOrder,
     ) -> Result<Page<WorkloadSummary>, Error> {
         let mut tx = self.read().await?;
-        Ok(store::workload::list(&mut tx, self.project(), query, order).await?)
+        let mut page = store::workload::list(&mut tx, self.project(), query, order).await?;
+        let ids: Vec<WorkloadId> = page.items.iter().map(|one| one.id).collect();
+        let mut suspensions = store::suspension::list_of_workloads(&mut tx, &ids).await?;
+        for one in &mut page.items {
+            one.suspension = suspensions.remove(&one.id);
+        }
+        Ok(page)
     }
 
     /// Of each of these workloads with a failing or blocked release, the message of the worst one.

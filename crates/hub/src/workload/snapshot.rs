@@ -49,7 +49,7 @@ pub(crate) struct DraftSnapshot {
     pub lost_facts: HashMap<ClusterId, Error>,
     /// The schemas of those of the selected clusters that have reported one. They are read for the check only.
     pub schemas: NamedSchemas,
-    /// Findings about the workloads that it depends on.
+    /// Findings about the workloads that it depends on, and about clusters on which the revision waits.
     pub dependencies: Vec<Finding>,
     /// The approval that the project requires of every publish.
     pub publish_approval: PublishApproval,
@@ -287,7 +287,8 @@ impl Hub {
         }
         let schemas = self.find_schemas(&mut tx, &selected).await?;
         let depends_on = (source.name, source.spec.depends_on.as_slice());
-        let dependencies = self.check_draft_dependencies(&mut tx, depends_on, &targets).await?;
+        let mut dependencies = self.check_draft_dependencies(&mut tx, depends_on, &targets).await?;
+        dependencies.extend(self.find_suspended_targets(&mut tx, source.name, &targets).await?);
         let publish_approval = store::project::get_publish_approval(&mut tx, self.project()).await?;
         drop(tx);
         hide_values(source.author_role, &mut targets, &mut groups, project.as_mut());

@@ -1,6 +1,6 @@
 //! Sync: requests an immediate comparison on clusters (S1-21). Never adds targets (S1-9b).
 
-use domain::actions;
+use domain::actions::{self, ActionUnavailable};
 use domain::authorization::UserAction;
 use domain::event::{EventDetail, EventSubject, NewEvent};
 use domain::operation::{OperationKind, OperationStatus, OperationTarget};
@@ -51,6 +51,7 @@ impl Hub {
         };
         let rollout = rollout.filter(Rollout::rolls_back_clusters);
         let releases = store::release::list_all_by_workload(tx, workload.id).await?;
+        check_suspensions(name, &releases, selected)?;
         self.close_operations(tx, workload.id, &releases).await?;
         let request = OperationRequest {
             workload: workload.id,
@@ -63,15 +64,19 @@ impl Hub {
         if !selected.is_empty() {
             limit_operation(tx, workload.id, operation, selected).await?;
         }
+        let is_selected = |release: &Release| selected.is_empty() || selected.contains(&release.cluster());
         let now = self.clock().now();
         let (mut synced, mut is_retried) = (Vec::new(), false);
         for mut release in releases {
-            let is_selected = selected.is_empty() || selected.contains(&release.cluster());
-            if is_selected && may_retry(rollout.as_ref(), &release) && release.retry_rolled_back(now) {
+            // A suspended one would be reverted or tried again by its resume, whatever its drift policy is.
+            if release.is_suspended() || !is_selected(&release) {
+                continue;
+            }
+            if may_retry(rollout.as_ref(), &release) && release.retry_rolled_back(now) {
                 store::release::update(tx, &release).await?;
                 synced.push(release.cluster());
                 is_retried = true;
-            } else if is_selected && release.desired_release(name).is_some() {
+            } else if release.desired_release(name).is_some() {
                 release.request_sync();
                 store::release::update(tx, &release).await?;
                 synced.push(release.cluster());
@@ -113,6 +118,23 @@ async fn resume_retried(
     if let Some(mut rollout) = paused {
         rollout.apply_action(RolloutAction::Resume, &actor.name, now)?;
         store::rollout::update(tx, &rollout).await?;
+    }
+    Ok(())
+}
+
+/// Rejects a sync of suspended releases only: nothing would be compared.
+fn check_suspensions(name: &str, releases: &[Release], selected: &[ClusterId]) -> Result<(), Error> {
+    let mut concerned = releases
+        .iter()
+        .filter(|release| selected.is_empty() || selected.contains(&release.cluster()))
+        .filter(|release| release.desired_release(name).is_some())
+        .peekable();
+    let Some(reason) = concerned.peek().and_then(|release| release.suspension_reason()).map(str::to_owned)
+    else {
+        return Ok(());
+    };
+    if concerned.all(Release::is_suspended) {
+        return Err(ActionUnavailable(format!("{name} is not synced while it is suspended. {reason}")).into());
     }
     Ok(())
 }

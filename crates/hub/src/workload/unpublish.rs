@@ -76,6 +76,9 @@ impl Hub {
         let mut effects = CommitEffects::with_event_for_placer(event);
         let why = format!("{} was unpublished from every cluster.", workload.name);
         let releases = store::release::list_all_by_workload(tx, workload.id).await?;
+        if removal.force && intent == Intent::Deleting {
+            self.check_forced_deletion(tx, workload, &releases).await?;
+        }
         if !removal.ignore_dependents {
             self.check_has_no_dependents(tx, workload, &releases).await?;
         }

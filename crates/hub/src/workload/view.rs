@@ -5,6 +5,7 @@ use domain::event::{Event, EventKind};
 use domain::placement::PendingRemoval;
 use domain::rollout::Rollout;
 use domain::rollup::ReleaseCounts;
+use domain::suspension::Suspension;
 use domain::workload::{LatestEdit, WorkloadFailure, WorkloadHead, WorkloadPhase, WorkloadView};
 use store::Tx;
 use store::queue::{PLACER, ROLLOUTS};
@@ -40,6 +41,7 @@ struct StoredView {
     counts: ReleaseCounts,
     rollout: Option<Rollout>,
     failures: Vec<WorkloadFailure>,
+    suspension: Option<Suspension>,
 }
 
 impl StoredView {
@@ -48,13 +50,13 @@ impl StoredView {
     /// # Errors
     /// The draft or the revision can't be read.
     fn decode(self) -> Result<WorkloadView, Error> {
-        let Self { head, workload, published_revision, counts, rollout, failures } = self;
+        let Self { head, workload, published_revision, counts, rollout, failures, suspension } = self;
         let unreadable = |error: store::Error| Error::from(error).with_unreadable_workload(&head.name);
         let workload = workload.decode().map_err(unreadable)?;
         let published_revision = published_revision.map(|revision| revision.decode()).transpose();
         let published_revision = published_revision.map_err(unreadable)?;
         let phase = WorkloadPhase::from_releases(workload.intent, &counts);
-        Ok(WorkloadView { workload, phase, counts, published_revision, rollout, failures })
+        Ok(WorkloadView { workload, phase, counts, published_revision, rollout, failures, suspension })
     }
 }
 
@@ -119,7 +121,8 @@ impl Hub {
             rollout = self.load_rollout(tx, head.id, number).await?;
         }
         let failures = load_failures(tx, head.id).await?;
-        Ok(StoredView { head, workload, published_revision, counts, rollout, failures })
+        let suspension = store::suspension::list_of_workloads(tx, &[head.id]).await?.remove(&head.id);
+        Ok(StoredView { head, workload, published_revision, counts, rollout, failures, suspension })
     }
 }
 

@@ -2,9 +2,11 @@
 
 use domain::drift::{DriftQuery, DriftSnoozeRequest};
 use domain::incident::{IncidentKind, IncidentState, IncidentSummary};
+use domain::notification::{NewChannel, NewSubscription};
 use domain::object::ObjectRef;
 use domain::release::SyncStatus;
 use domain::report::{DesiredRelease, DriftedField, ReleaseReport, ResourceStatus};
+use domain::request::ClusterPatch;
 use domain::rollout::{Rollout, RolloutAction, RolloutState};
 use serde_json::json;
 
@@ -292,6 +294,44 @@ async fn e12_a_placement_that_fails_for_ten_minutes_is_an_incident_until_it_succ
     test.close().await;
 }
 
+/// Names an owner of a cluster, and sends the incidents of that owner and of nobody else to a channel of its own.
+async fn subscribe_owner(test: &TestHub, cluster: &str, owner: &str) {
+    let patch = ClusterPatch { owners: Some(vec![owner.to_owned()]), ..ClusterPatch::default() };
+    test.hub.edit_cluster(&test.actor, cluster, patch, None).await.unwrap();
+    let channel = NewChannel { name: owner.into(), url: "https://a.test/".into(), ..NewChannel::default() };
+    test.hub.create_channel(&test.actor, channel).await.unwrap();
+    let to_owner =
+        NewSubscription { channel: owner.into(), owner: Some(owner.into()), ..NewSubscription::default() };
+    test.hub.create_subscription(&test.actor, to_owner).await.unwrap();
+}
+
+/// The channels that an incident was sent to.
+async fn channels_of(test: &TestHub, incident: &IncidentSummary) -> Vec<String> {
+    let details = test.hub.get_incident(incident.id).await.unwrap();
+    details.deliveries.into_iter().map(|sent| sent.channel).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s0_13_an_incident_is_sent_to_the_owners_of_its_clusters_and_not_of_others() {
+    let mut web = TestWorkload::start().await;
+    subscribe_owner(&web.test, "east", "team-east").await;
+    subscribe_owner(&web.test, "west", "team-west").await;
+    web.test.advance_clock(1);
+    web.fail_east().await;
+    web.pass(70).await;
+    let open = web.only_open().await;
+    let mut channels = channels_of(&web.test, &open).await;
+    channels.sort();
+    assert_eq!(channels, ["ops", "team-east"]);
+    let details = web.test.hub.get_incident(open.id).await.unwrap();
+    let skipped: Vec<&str> = details.skipped_subscriptions.iter().map(|one| one.reason.as_str()).collect();
+    assert_eq!(
+        skipped,
+        ["team-west is no owner of web; its owners are flotilla. Those of the clusters are team-east."]
+    );
+    web.test.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn e12_p29_a_canary_that_falls_silent_is_one_incident_until_it_reports_again() {
     let mut test = TestHub::open().await;
@@ -305,12 +345,15 @@ async fn e12_p29_a_canary_that_falls_silent_is_one_incident_until_it_reports_aga
     wait_for_rollout(&test, "it pauses", Rollout::is_auto_paused).await;
     drop((a, b, c));
     test.stop_loops().await;
+    subscribe_owner(&test, "a", "team-a").await;
+    subscribe_owner(&test, "b", "team-b").await;
     pass(&test, 500).await;
     assert!(list(&test, IncidentState::Open).await.is_empty(), "not within ten minutes");
     pass(&test, 110).await;
     let open = only(&test, IncidentState::Open).await;
     assert_eq!((open.kind, open.reason.as_str()), (IncidentKind::Silence, "ClustersSilent"));
     assert_eq!(open.headline(), "Clusters of the rollout of web are silent");
+    assert_eq!(channels_of(&test, &open).await, ["team-a"], "the owners of the silent cluster");
     assert_eq!(
         open.cause,
         "Rollout r2: 1 cluster went offline after the admission, so it is not known what runs there."

@@ -41,6 +41,7 @@ mod selection;
 mod sign_up;
 mod silence;
 mod statistics;
+mod suspension;
 mod targets;
 mod test_hub;
 mod turns;

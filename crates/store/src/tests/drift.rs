@@ -1,8 +1,8 @@
 //! The drift inbox as rows.
 
-use domain::drift::{DriftQuery, DriftSnooze, DriftState, DriftedObject};
+use domain::drift::{DriftFieldRevert, DriftQuery, DriftSnooze, DriftState, DriftedObject};
 use domain::object::ObjectRef;
-use domain::report::DriftedField;
+use domain::report::{DriftedField, FieldRevertOutcome};
 use domain::{Digest, DriftId, Timestamp};
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use super::databases::for_each_engine;
 use super::fixtures::{at, insert_full_fleet, project_id, release_id};
 use crate::drift::{count_open, end_snooze, get, list, replace, snooze};
 use crate::retention::{RetainedTable, delete_batch};
-use crate::{Error, Store};
+use crate::{Error, Store, field_revert};
 
 fn drifted(n: u128, live: &str, contested: bool) -> (DriftId, DriftedObject) {
     let object =
@@ -75,6 +75,42 @@ async fn e9_the_inbox_lists_contested_entries_first_then_the_oldest_page_by_page
         let foreign = DriftQuery { cursor: Some("00".to_owned()), ..DriftQuery::default() };
         let refused = list(&mut tx, project_id(), &foreign, at(3)).await;
         assert!(matches!(refused, Err(Error::InvalidQuery(_))), "{refused:?}");
+    })
+    .await;
+}
+
+/// The revert of fields that the entry of object 1 shows.
+async fn shown_revert(store: &Store) -> Option<DriftFieldRevert> {
+    let mut tx = store.read().await.unwrap();
+    get(&mut tx, project_id(), DriftId::from_parts(9, 1), at(9)).await.unwrap().unwrap().item.revert
+}
+
+#[tokio::test]
+async fn e9_a_refusal_to_revert_fields_ends_with_other_values_and_an_open_request_stays() {
+    for_each_engine(|store| async move {
+        insert_full_fleet(&store, 1, 1).await;
+        report(&store, &[drifted(1, "red", false)], at(1)).await;
+        let paths = vec!["/data/colour".to_owned()];
+        let revert = DriftFieldRevert { paths, by: "ana".to_owned(), at: at(2), error: None };
+        let mut tx = store.write().await.unwrap();
+        field_revert::put(&mut tx, DriftId::from_parts(9, 1), "one", &revert).await.unwrap();
+        tx.commit().await.unwrap();
+        report(&store, &[drifted(1, "green", false)], at(3)).await;
+        assert_eq!(shown_revert(&store).await, Some(revert.clone()), "it waits for its answer");
+
+        let error = Some("The server keeps it.".to_owned());
+        let refused = FieldRevertOutcome { id: "one".to_owned(), error: error.clone() };
+        let mut tx = store.write().await.unwrap();
+        assert_eq!(field_revert::list_open(&mut tx, release_id(1001)).await.unwrap(), ["one"]);
+        let foreign = field_revert::record_outcome(&mut tx, release_id(2002), &refused).await.unwrap();
+        assert!(!foreign, "the answer of another release");
+        assert!(field_revert::record_outcome(&mut tx, release_id(1001), &refused).await.unwrap());
+        assert_eq!(field_revert::list_open(&mut tx, release_id(1001)).await.unwrap(), [""; 0]);
+        tx.commit().await.unwrap();
+        report(&store, &[drifted(1, "green", true)], at(4)).await;
+        assert_eq!(shown_revert(&store).await, Some(DriftFieldRevert { error, ..revert }), "the same values");
+        report(&store, &[drifted(1, "white", true)], at(5)).await;
+        assert_eq!(shown_revert(&store).await, None);
     })
     .await;
 }

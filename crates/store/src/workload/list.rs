@@ -227,6 +227,7 @@ fn read_or_mark(row: &RowReader<'_>) -> Result<ListedRow, DecodeError> {
         updated_by: row.text("updated_by").unwrap_or_default(),
         updated_at: row.timestamp("updated_at")?,
         unreadable: Some(unreadable(&why)),
+        suspension: None,
     };
     Ok(ListedRow { summary, intent: None, unchecked_length: None })
 }
@@ -250,6 +251,7 @@ fn read(row: &RowReader<'_>) -> Result<(WorkloadSummary, Intent), DecodeError> {
         updated_by: row.text("updated_by")?,
         updated_at: row.timestamp("updated_at")?,
         unreadable: None,
+        suspension: None,
     };
     Ok((summary, intent))
 }

@@ -3,6 +3,7 @@
 use domain::cluster::{Cluster, ClusterSummary, ConfirmedFacts};
 use domain::page::{ListQuery, Page};
 use domain::release::ReleaseView;
+use domain::suspension::{ClusterSuspendRequest, SuspensionDetails};
 use http::Method;
 
 use super::{Client, if_match};
@@ -28,6 +29,25 @@ impl Client {
     ) -> Result<Cluster, Error> {
         let call = self.api_call(Method::PATCH, &["clusters", name]).header(revision.map(if_match));
         call.body(patch).send_json().await
+    }
+
+    /// Suspends it: of no workload anything is applied, reverted or deleted there.
+    pub async fn suspend_cluster(
+        &self,
+        name: &str,
+        request: &ClusterSuspendRequest,
+    ) -> Result<SuspensionDetails, Error> {
+        self.cluster_action_call(name, "suspend").body(request).send_json().await
+    }
+
+    /// Ends its suspension; returns what changes of each workload there.
+    pub async fn resume_cluster(&self, name: &str) -> Result<SuspensionDetails, Error> {
+        self.cluster_action_call(name, "resume").send_json().await
+    }
+
+    /// Its suspension, and what a resume would change.
+    pub async fn get_cluster_suspension(&self, name: &str) -> Result<SuspensionDetails, Error> {
+        self.api_call(Method::GET, &["clusters", name, "suspension"]).send_json().await
     }
 
     /// What this change would do; stores nothing.

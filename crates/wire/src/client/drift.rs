@@ -1,7 +1,9 @@
 //! Operations on the drift inbox.
 
 use domain::DriftId;
-use domain::drift::{DriftAdoptRequest, DriftIgnoreRequest, DriftItem, DriftQuery, DriftSnoozeRequest};
+use domain::drift::{
+    DriftAdoptRequest, DriftIgnoreRequest, DriftItem, DriftQuery, DriftRevertRequest, DriftSnoozeRequest,
+};
 use domain::page::Page;
 use domain::workload::Workload;
 use http::Method;
@@ -23,6 +25,16 @@ impl Client {
     /// Requests the cluster to apply the workload again now.
     pub async fn revert_drift(&self, id: DriftId) -> Result<DriftItem, Error> {
         self.api_call(Method::POST, &["drift", &format!("{id}:revert")]).send_json().await
+    }
+
+    /// Requests the cluster to write fields back, and nothing else of the object.
+    pub async fn revert_drift_fields(
+        &self,
+        id: DriftId,
+        request: &DriftRevertRequest,
+    ) -> Result<DriftItem, Error> {
+        let call = self.api_call(Method::POST, &["drift", &format!("{id}:revertFields")]);
+        call.body(request).send_json().await
     }
 
     /// Writes live values into the draft; rejected if the revision of the workload is not `revision`.

@@ -5,6 +5,7 @@ use domain::page::{ListQuery, Page};
 use domain::plan::{Plan, RevisionView};
 use domain::release::ReleaseView;
 use domain::rollout::{Rollout, RolloutAction, RolloutCluster, RolloutClusterQuery};
+use domain::suspension::{ResumeRequest, SuspendRequest, SuspensionDetails};
 use domain::workload::{
     NewWorkload, PublishResult, PublishValidation, Revision, Workload, WorkloadHead, WorkloadSummary,
     WorkloadView,
@@ -205,6 +206,31 @@ impl Client {
     ) -> Result<RetainResponse, Error> {
         let path = format!("{name}:retain");
         self.project_call(Method::POST, &["workloads", &path]).body(request).send_json().await
+    }
+
+    /// Suspends it on all its clusters, or on some: nothing is applied, reverted or deleted there.
+    pub async fn suspend_workload(
+        &self,
+        name: &str,
+        request: &SuspendRequest,
+    ) -> Result<SuspensionDetails, Error> {
+        let path = format!("{name}:suspend");
+        self.project_call(Method::POST, &["workloads", &path]).body(request).send_json().await
+    }
+
+    /// Ends its suspension; returns what changes on each cluster.
+    pub async fn resume_workload(
+        &self,
+        name: &str,
+        request: &ResumeRequest,
+    ) -> Result<SuspensionDetails, Error> {
+        let path = format!("{name}:resume");
+        self.project_call(Method::POST, &["workloads", &path]).body(request).send_json().await
+    }
+
+    /// What is suspended of it, and what a resume would change.
+    pub async fn get_workload_suspension(&self, name: &str) -> Result<SuspensionDetails, Error> {
+        self.project_call(Method::GET, &["workloads", name, "suspension"]).send_json().await
     }
 
     /// Its status on all clusters. With `wait` the server responds once no release is in progress, or after that many

@@ -1,4 +1,4 @@
-//! `flotilla cluster annotate` and `flotilla cluster set-values`: data of a cluster for templates (S4-7).
+//! `flotilla cluster annotate` and `flotilla cluster set-values`: data of a cluster for templates (S4-7); `flotilla cluster set-owners`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use wire::ClusterPatch;
 use crate::chart_source::read_values;
 use crate::connection::ServerConnection;
 use crate::failure::Failure;
-use crate::output::Printer;
+use crate::output::{Printer, sanitize};
 
 /// Set and remove annotations of a cluster, which templates read as cluster.annotations.KEY
 #[derive(Args)]
@@ -29,6 +29,32 @@ pub struct SetValuesArgs {
     pub cluster: String,
     /// YAML file with a map; "-" for standard input
     file: PathBuf,
+}
+
+/// Replace the owners of a cluster: subscriptions of an owner get the incidents on its clusters too
+#[derive(Args)]
+pub struct SetOwnersArgs {
+    /// Name of the cluster
+    pub cluster: String,
+    /// People or teams
+    #[arg(value_name = "OWNER", required_unless_present = "none")]
+    owners: Vec<String>,
+    /// Remove all owners
+    #[arg(long, conflicts_with = "owners")]
+    none: bool,
+}
+
+impl SetOwnersArgs {
+    /// Runs it.
+    pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<(), Failure> {
+        let owners = if self.none { Vec::new() } else { self.owners };
+        let patch = ClusterPatch { owners: Some(owners), ..ClusterPatch::default() };
+        let changed = remote.client.patch_cluster(&self.cluster, &patch, None).await?;
+        out.print_line(&match changed.owners.as_slice() {
+            [] => format!("cluster/{} has no owners", self.cluster),
+            owners => format!("cluster/{} owned by {}", self.cluster, sanitize(&owners.join(", "))),
+        })
+    }
 }
 
 impl AnnotateArgs {

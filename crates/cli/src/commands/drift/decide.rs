@@ -2,7 +2,9 @@
 
 use clap::{Args, ValueEnum};
 use domain::Timestamp;
-use domain::drift::{AdoptTarget, DriftAdoptRequest, DriftIgnoreRequest, DriftSnoozeRequest};
+use domain::drift::{
+    AdoptTarget, DriftAdoptRequest, DriftIgnoreRequest, DriftRevertRequest, DriftSnoozeRequest,
+};
 
 use super::selection::SelectionArgs;
 use crate::clock;
@@ -13,11 +15,15 @@ use crate::output::{Printer, pluralize, sanitize};
 
 /// Apply the values of a workload on a cluster again, whatever its drift policy is
 ///
-/// Everything of the workload that drifts on the cluster is reverted; a contested field is tried again.
+/// Everything of the workload that drifts on the cluster is reverted; a contested field is tried again. With --path only these fields
+/// are written back; what the cluster can't write alone stays, and "drift show" says why.
 #[derive(Args)]
 pub struct RevertDriftArgs {
     #[command(flatten)]
     pub selection: SelectionArgs,
+    /// Only this field, by its path or its end; may be repeated [default: everything of the workload]
+    #[arg(long = "path", alias = "field", value_name = "PATH")]
+    paths: Vec<String>,
 }
 
 /// Write live values into the draft; review and publish it afterwards
@@ -85,6 +91,9 @@ fn parse_duration(text: &str) -> Result<i64, String> {
 impl RevertDriftArgs {
     /// Runs it.
     pub async fn run(self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
+        if !self.paths.is_empty() {
+            return self.revert_fields(remote, out).await;
+        }
         let items = self.selection.find(remote).await?;
         let SelectionArgs { workload, cluster, .. } = &self.selection;
         // One is enough: the cluster applies the whole workload again.
@@ -93,6 +102,24 @@ impl RevertDriftArgs {
         }
         out.print_line(&format!("workload/{workload} revert requested on {}", sanitize(cluster)))?;
         out.print_note(&format!("Follow it with: flotilla status {workload}"));
+        Ok(ExitStatus::Success)
+    }
+
+    async fn revert_fields(&self, remote: &ServerConnection, out: &Printer) -> Result<ExitStatus, Failure> {
+        let selected = self.selection.select_fields(remote, &self.paths).await?;
+        let SelectionArgs { workload, cluster, .. } = &self.selection;
+        for one in selected {
+            let named = one.paths.join(", ");
+            let request = DriftRevertRequest { fields: one.paths, digest: Some(one.item.digest.clone()) };
+            remote.client.revert_drift_fields(one.item.id, &request).await?;
+            let object = &one.item.object;
+            let text = format!("workload/{workload} revert of {named} of {object} requested on {cluster}");
+            out.print_line(&sanitize(&text))?;
+        }
+        out.print_note(&format!(
+            "Follow it with: flotilla drift show {workload} --cluster {}",
+            sanitize(cluster)
+        ));
         Ok(ExitStatus::Success)
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Cluster, PendingFact};
 use crate::model::join::{ClusterAgent, ClusterCondition};
 use crate::model::rollup::ReleaseCounts;
+use crate::model::suspension::Suspension;
 
 /// A cluster in the list of clusters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,4 +26,7 @@ pub struct ClusterSummary {
     /// Its agent: how it joined, and its certificate. Not in lists, and omitted if the server itself serves the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<ClusterAgent>,
+    /// Who suspended it, if somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspension: Option<Suspension>,
 }

@@ -79,6 +79,9 @@ pub struct ClusterChanges {
     /// Whether it is schedulable, if that was changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedulable: Option<bool>,
+    /// Whether its owners were changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub owners: bool,
     /// Number of set labels and taints that are left out, because the event would be too long.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u32,

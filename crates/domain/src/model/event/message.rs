@@ -254,6 +254,9 @@ fn list_changes(changes: &ClusterChanges) -> String {
     if changes.taints.is_some() {
         parts.push("taints".to_owned());
     }
+    if changes.owners {
+        parts.push("owners".to_owned());
+    }
     if let Some(schedulable) = changes.schedulable {
         parts.push(if schedulable { "schedulable" } else { "unschedulable" }.to_owned());
     }

@@ -101,7 +101,7 @@ pub fn list_causes(release: &Release, resources: &[ResourceStatus]) -> Vec<Incid
     // A stage before the objects run explains more than their health, which is that of an earlier bundle.
     let is_before_pods = blocked.is_some_and(|(name, _)| name < StageName::ImagesPulled);
     // What the next revision waits for is no cause: what fails is the earlier one.
-    let is_waiting = release.is_gated() || release.is_awaiting_dependency();
+    let is_waiting = release.is_gated() || release.is_awaiting_dependency() || release.is_suspended();
     let mut causes = Vec::new();
     if let Some((_, reason)) = blocked.filter(|_| is_before_pods && !is_waiting) {
         causes.push(stage_cause(reason, resources));

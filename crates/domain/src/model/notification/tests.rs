@@ -89,7 +89,9 @@ fn pagerduty_and_alertmanager_resolve_what_they_were_sent_by_the_same_key() {
 #[test]
 fn s0_13_a_subscription_selects_by_workload_owner_or_labels_and_says_why_not() {
     let labels = [("team".to_owned(), "shop".to_owned())].into();
-    let subject = IncidentSubject { workload: "web".into(), owners: vec!["ana".into()], labels };
+    let cluster_owners = vec!["team-edge".into()];
+    let subject =
+        IncidentSubject { workload: "web".into(), owners: vec!["ana".into()], labels, cluster_owners };
     let scope = |fields: NewSubscription| fields.scope().unwrap();
     let of = |key: &str, value: &str| -> NewSubscription {
         serde_json::from_value(json!({"channel": "ops", key: value})).unwrap()
@@ -101,6 +103,7 @@ fn s0_13_a_subscription_selects_by_workload_owner_or_labels_and_says_why_not() {
         assert!(scope(of(key, other)).explain_mismatch(&subject).is_some(), "{key}");
     }
     assert_eq!(scope(of("project", "default")).explain_mismatch(&subject), None);
+    assert_eq!(scope(of("owner", "team-edge")).explain_mismatch(&subject), None, "of a cluster");
     let findings = of("project", "shop").scope().unwrap_err();
     assert_eq!(findings[0].message, "There is no such project.");
     let two = NewSubscription { owner: Some("ana".into()), ..of("workload", "web") };

@@ -32,6 +32,12 @@ enum ReleaseEvent {
     RollBackFailing,
     RollBackWithRollout,
     RetryRolledBack,
+    Suspend,
+    HoldSuspended {
+        bundle: u8,
+        drift: DriftPolicy,
+    },
+    Resume,
     Remove(DeletionPolicy),
     Abandon,
     ConnectivityChanged(Connectivity),
@@ -109,6 +115,9 @@ fn any_event() -> impl Strategy<Value = ReleaseEvent> {
         2 => Just(ReleaseEvent::RollBackFailing),
         1 => Just(ReleaseEvent::RollBackWithRollout),
         1 => Just(ReleaseEvent::RetryRolledBack),
+        2 => Just(ReleaseEvent::Suspend),
+        2 => (0..3_u8, drift.clone()).prop_map(|(bundle, drift)| ReleaseEvent::HoldSuspended { bundle, drift }),
+        2 => Just(ReleaseEvent::Resume),
         2 => deletion.prop_map(ReleaseEvent::Remove),
         1 => Just(ReleaseEvent::Abandon),
         2 => reach.prop_map(ReleaseEvent::ConnectivityChanged),
@@ -129,6 +138,14 @@ fn set_bundle(release: &mut Release, to: u8, drift: DriftPolicy, now: Timestamp)
     release.set_desired_revision(u32::from(to), RenderOutcome::Bundle(bundle(to)), policies(drift), now)
 }
 
+fn next_revision(to: u8, drift: DriftPolicy) -> DesiredRevision {
+    DesiredRevision {
+        revision: u32::from(to),
+        outcome: RenderOutcome::Bundle(bundle(to)),
+        policies: policies(drift),
+    }
+}
+
 fn apply_event(release: &mut Release, event: &ReleaseEvent, now: Timestamp) {
     match event {
         ReleaseEvent::Target { bundle, drift } => {
@@ -138,22 +155,12 @@ fn apply_event(release: &mut Release, event: &ReleaseEvent, now: Timestamp) {
             let stage_reason = StageReason::new(Reason::RenderFailed, "");
             release.set_desired_revision(9, RenderOutcome::Failed(stage_reason), Policies::default(), now);
         }
-        ReleaseEvent::Gate { bundle: to, drift } => {
-            let next = DesiredRevision {
-                revision: u32::from(*to),
-                outcome: RenderOutcome::Bundle(bundle(*to)),
-                policies: policies(*drift),
-            };
+        ReleaseEvent::Gate { bundle, drift } => {
             release.set_wave(Some(1));
-            release.gate_revision(next, "Waits for wave 2.", now);
+            release.gate_revision(next_revision(*bundle, *drift), "Waits for wave 2.", now);
         }
-        ReleaseEvent::Await { bundle: to, drift } => {
-            let next = DesiredRevision {
-                revision: u32::from(*to),
-                outcome: RenderOutcome::Bundle(bundle(*to)),
-                policies: policies(*drift),
-            };
-            release.await_dependency(next, "Waits for db on east.", now);
+        ReleaseEvent::Await { bundle, drift } => {
+            release.await_dependency(next_revision(*bundle, *drift), "Waits for db on east.", now);
         }
         ReleaseEvent::Admit(drift) => {
             release.admit(policies(*drift), now);
@@ -169,6 +176,15 @@ fn apply_event(release: &mut Release, event: &ReleaseEvent, now: Timestamp) {
         }
         ReleaseEvent::RetryRolledBack => {
             release.retry_rolled_back(now);
+        }
+        ReleaseEvent::Suspend => {
+            release.suspend("Suspended by ann.", now);
+        }
+        ReleaseEvent::HoldSuspended { bundle, drift } => {
+            release.hold_suspended(next_revision(*bundle, *drift), "Suspended by ben.", now);
+        }
+        ReleaseEvent::Resume => {
+            release.resume(now);
         }
         ReleaseEvent::Remove(deletion) => {
             release.remove(*deletion, "unpublished", now);
@@ -270,7 +286,9 @@ proptest! {
     #[test]
     fn the_gate_matches_the_stage_released(history in any_history()) {
         run_history(&history, |_, _, _, after| {
-            let reason = after.stages.get(StageName::Released).state.reason().map(|reason| &reason.reason);
+            let released = after.stages.get(StageName::Released);
+            let shown = released.ended.as_ref().filter(|_| after.is_suspended()).unwrap_or(&released.state);
+            let reason = shown.reason().map(|reason| &reason.reason);
             let expected = match reason.filter(|_| after.goal == ReleaseGoal::Present) {
                 Some(Reason::WaitingForWave) => Gate::Closed,
                 Some(Reason::RolloutAborted) => Gate::Aborted,
@@ -308,6 +326,7 @@ proptest! {
                     | ReleaseEvent::TargetWithoutBundle
                     | ReleaseEvent::Gate { .. }
                     | ReleaseEvent::Await { .. }
+                    | ReleaseEvent::HoldSuspended { .. }
                     | ReleaseEvent::RetryRolledBack
             );
             if before.last_known_state().is_gone() && !targeted {

@@ -49,6 +49,8 @@ reasons! {
     RolloutAborted,
     /// The revision was rolled back on the cluster: it failed there, or on too many others of its rollout.
     RolledBack,
+    /// A user suspended the release, its workload or its cluster.
+    Suspended,
     /// The bundle cannot be fetched yet.
     WaitingForArtifact,
     /// The fetched bytes do not have the digest of the bundle.

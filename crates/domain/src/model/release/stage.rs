@@ -207,12 +207,23 @@ pub struct Stage {
     /// Of stage Approved: who approved the delivery; `None` if nobody had to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<StageApproval>,
+    /// Of stage Released while the release is suspended: how its rollout ended there, which it shows again once it is resumed; `None` if it
+    /// did not end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<StageState>,
 }
 
 impl Stage {
     /// A stage that has not begun.
     const fn pending(name: StageName) -> Self {
-        Self { name, state: StageState::Pending, started_at: None, finished_at: None, approval: None }
+        Self {
+            name,
+            state: StageState::Pending,
+            started_at: None,
+            finished_at: None,
+            approval: None,
+            ended: None,
+        }
     }
 
     /// What holds now that it is done, why it was skipped, or what has to hold for it to be done: a sentence for people
@@ -316,6 +327,7 @@ impl Stages {
             };
         }
         stage.state = state;
+        stage.ended = None;
     }
 
     /// The first stage that is not finished; `None` if the delivery is complete.
@@ -326,6 +338,11 @@ impl Stages {
     /// Sets who approved the delivery.
     pub(super) fn set_approval(&mut self, approval: Option<StageApproval>) {
         self.0[StageName::Approved as usize].approval = approval;
+    }
+
+    /// Sets how the rollout of a release ended that is suspended.
+    pub(super) fn set_ended(&mut self, ended: Option<StageState>) {
+        self.0[StageName::Released as usize].ended = ended;
     }
 
     /// Resets `from` and all later stages to pending. An approval stays: it is of a revision, which may be delivered again.

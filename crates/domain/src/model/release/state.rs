@@ -143,6 +143,9 @@ impl Release {
     }
 
     fn removing_state(&self) -> ReleaseState {
+        if self.is_suspended() {
+            return ReleaseState::Suspended;
+        }
         match &self.stages.get(StageName::Pruned).state {
             StageState::Waiting(_) => ReleaseState::Terminating,
             StageState::Failed(_) => ReleaseState::Failed,
@@ -151,6 +154,9 @@ impl Release {
     }
 
     fn present_state(&self) -> ReleaseState {
+        if self.is_suspended() {
+            return self.suspended_state();
+        }
         let Some(stage) = self.stages.current() else {
             return self.finished_state();
         };
@@ -241,6 +247,9 @@ impl Release {
         match &self.goal {
             ReleaseGoal::Present => self.present_message(),
             ReleaseGoal::Removing { message: why, .. } => {
+                if let Some(message) = self.suspension_message() {
+                    return message;
+                }
                 let stage_reason = self.stages.get(StageName::Pruned).state.reason();
                 stage_reason.map_or_else(|| why.clone(), |reason| reason.text().to_owned())
             }
@@ -280,7 +289,7 @@ impl Release {
     }
 
     fn present_message(&self) -> String {
-        if let Some(message) = self.rolled_back_message() {
+        if let Some(message) = self.suspension_message().or_else(|| self.rolled_back_message()) {
             return message;
         }
         match self.present_state() {

@@ -14,6 +14,7 @@ mod abandonment;
 mod approval;
 mod dependencies;
 mod rollback;
+mod suspension;
 
 pub use rollback::RollbackTarget;
 

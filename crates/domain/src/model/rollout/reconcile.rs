@@ -140,6 +140,10 @@ impl Rollout {
         if self.state.is_given_up() || self.state == RolloutState::Superseded {
             // The progress stays as it was; the gates of an aborted or rolled back rollout are ended.
             step.end_gates = self.state != RolloutState::Superseded;
+            if let RolloutState::RolledBack { first_wave, .. } = self.state {
+                // One that was suspended meanwhile is rolled back once it is resumed.
+                step.roll_back = Some(first_wave);
+            }
             return step;
         }
         self.update_progress(tallies);

@@ -188,8 +188,12 @@ async fn write_targets(
     let mut changes = RenderingChanges::default();
     let clusters: Vec<ClusterId> = targets.iter().map(|target| target.cluster).collect();
     let waits = hub.find_waits(tx, &outcome.depends_on, &clusters).await?;
+    // Read after the releases are locked: a verb that suspends them has written the stages, or waits for this transaction.
+    let suspensions = hub.find_suspensions(tx, &outcome.workload, &clusters).await?;
     for target in targets {
-        let target = (target, waits.get(&target.cluster));
+        let suspension = suspensions.get(&target.cluster).map(|why| DeliveryHold::Suspension(why));
+        let wait = waits.get(&target.cluster).map(|why| DeliveryHold::Dependency(why));
+        let target = (target, suspension.or(wait));
         write_target(hub, tx, outcome, target, (effects, &mut changes)).await?;
     }
     effects.events.extend(changes.into_events(&outcome.workload));
@@ -212,11 +216,19 @@ async fn write_exposures(
     Ok(())
 }
 
+/// Why a revision is not delivered to a cluster.
+enum DeliveryHold<'a> {
+    /// The release is suspended.
+    Suspension(&'a str),
+    /// It waits for a workload that its own depends on.
+    Dependency(&'a str),
+}
+
 async fn write_target(
     hub: &Hub,
     tx: &mut Tx,
     outcome: &PlacementOutcome,
-    (target, wait): (&ReleaseTarget, Option<&String>),
+    (target, hold): (&ReleaseTarget, Option<DeliveryHold<'_>>),
     (effects, changes): (&mut CommitEffects, &mut RenderingChanges),
 ) -> Result<(), Error> {
     let now = hub.clock().now();
@@ -231,14 +243,18 @@ async fn write_target(
     let is_admitted = release.released_revision() == Some(target.revision);
     release.set_wave(target.wave);
     let (revision, rendered, policies) = (target.revision, target.rendered.clone(), target.policies.clone());
-    let is_changed = match (wait, target.wave) {
+    let is_changed = match (hold, target.wave) {
+        (Some(DeliveryHold::Suspension(why)), _) => {
+            release.hold_suspended(DesiredRevision { revision, outcome: rendered, policies }, why, now)
+        }
         // Only a sync or the next publish delivers it again, whatever it is rendered to meanwhile.
-        _ if release.is_rolled_back_from(revision) => false,
-        (Some(wait), _) => release.await_dependency(
-            DesiredRevision { revision, outcome: rendered, policies },
-            wait.as_str(),
-            now,
-        ),
+        _ if release.is_rolled_back_from(revision) => {
+            release.resume(now);
+            false
+        }
+        (Some(DeliveryHold::Dependency(why)), _) => {
+            release.await_dependency(DesiredRevision { revision, outcome: rendered, policies }, why, now)
+        }
         (None, Some(wave)) if !is_admitted => release.gate_revision(
             DesiredRevision { revision, outcome: rendered, policies },
             wave_message(outcome, wave),
@@ -250,8 +266,8 @@ async fn write_target(
         effects.changed_clusters.push(target.cluster);
     }
     // While its revision waits for another workload, that one may add kinds to the facts: it is rendered with those of its delivery.
-    let is_undelivered =
-        release.is_awaiting_dependency() && release.released_revision() != Some(target.revision);
+    let is_held = release.is_awaiting_dependency() || release.is_suspended();
+    let is_undelivered = is_held && release.released_revision() != Some(target.revision);
     let facts = target.facts.as_ref().filter(|_| !is_undelivered);
     let facts = facts.map(|facts| facts.digest.clone());
     release.record_rendered_facts(facts, target.comparison.clone());

@@ -92,7 +92,10 @@ pub(super) async fn roll_back_waves(
 ) -> Result<RollbackStep, Error> {
     let mut step = RollbackStep::default();
     let why = match &rollout.state {
-        RolloutState::RollingBack { message, .. } => message.clone(),
+        // Some of its clusters were suspended meanwhile.
+        RolloutState::RollingBack { message, .. } | RolloutState::RolledBack { message, .. } => {
+            message.clone()
+        }
         _ => return Ok(step),
     };
     let mut changed: Vec<Release> = Vec::new();
@@ -115,6 +118,6 @@ pub(super) async fn roll_back_waves(
     failpoint("rollback.before_end");
     // Then the gates of the clusters that were not admitted are ended.
     step.event = rollout.finish_rollback(now);
-    step.is_due = true;
+    step.is_due = step.event.is_some();
     Ok(step)
 }

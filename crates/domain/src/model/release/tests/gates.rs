@@ -5,6 +5,7 @@ use crate::model::release::stage::StageApproval;
 
 mod dependencies;
 mod rollbacks;
+mod suspension;
 
 const WAVE: &str = "Waits for wave 2 of 2 (rest).";
 

@@ -43,10 +43,11 @@ impl Release {
         }
     }
 
-    /// Whether its cluster may apply the desired bundle.
+    /// Whether its cluster may apply the desired bundle, and is not suspended.
     fn is_delivered(&self) -> bool {
         self.goal == ReleaseGoal::Present
             && self.gate == Gate::Open
+            && !self.is_suspended()
             && self.desired.is_some()
             && self.desired == self.released
             && self.released_revision == self.revision
@@ -152,14 +153,23 @@ impl Release {
 
     /// Why its desired revision was rolled back on its cluster; `None` if it was not.
     pub fn rollback_cause(&self) -> Option<&str> {
-        let reason = self.stages.get(StageName::Released).state.reason()?;
-        (self.gate == Gate::RolledBack).then(|| reason.text())
+        self.ended_message().filter(|_| self.gate == Gate::RolledBack)
+    }
+
+    /// Why nothing delivers its desired revision any more by itself; `None` if something may.
+    pub(super) fn ended_message(&self) -> Option<&str> {
+        Some(self.ended_state()?.reason()?.text())
+    }
+
+    /// What stage Released shows of the end of its rollout, also while the release is suspended.
+    fn ended_state(&self) -> Option<&StageState> {
+        let released = self.stages.get(StageName::Released);
+        self.gate.is_ended().then(|| released.ended.as_ref().unwrap_or(&released.state))
     }
 
     /// Whether its desired revision was rolled back because it failed here, not only elsewhere.
     pub(crate) fn is_rolled_back_by_own_failure(&self) -> bool {
-        self.gate == Gate::RolledBack
-            && matches!(self.stages.get(StageName::Released).state, StageState::Failed(_))
+        self.gate == Gate::RolledBack && matches!(self.ended_state(), Some(StageState::Failed(_)))
     }
 
     /// The message of a release that was rolled back: the cause, and what the return to the bundle before fails with, if it does.
@@ -192,9 +202,10 @@ impl Release {
         })
     }
 
-    /// Gates the revision that was rolled back, so that its rollout admits the cluster again. Returns whether it was rolled back.
+    /// Gates the revision that was rolled back, so that its rollout admits the cluster again. Returns whether it was rolled back, and is not
+    /// suspended.
     pub fn retry_rolled_back(&mut self, at: Timestamp) -> bool {
-        if self.gate != Gate::RolledBack {
+        if self.gate != Gate::RolledBack || self.is_suspended() {
             return false;
         }
         let desired = self.desired.clone();

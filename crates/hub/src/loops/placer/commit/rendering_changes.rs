@@ -26,6 +26,8 @@ pub(super) struct RenderingChanges {
     wait: String,
     /// How many wait no more.
     continued: u32,
+    /// How many got a revision that waits, because they are suspended.
+    held: u32,
 }
 
 impl RenderingChanges {
@@ -47,6 +49,9 @@ impl RenderingChanges {
             (true, false) => self.continued += 1,
             _ => {}
         }
+        if after.is_suspended() && before.revision() != after.revision() {
+            self.held += 1;
+        }
         if before.facts_notice().is_empty() && !after.facts_notice().is_empty() {
             self.outdated += 1;
             after.facts_notice().clone_into(&mut self.notice);
@@ -61,8 +66,17 @@ impl RenderingChanges {
             NewEvent::new(EventKind::ReleaseChanged, "flotilla", message)
                 .with_workload(workload.id, &workload.name)
         });
+        let held = (self.held > 0).then(|| {
+            let message = format!(
+                "The desired revision of {} waits on {}, until they are resumed.",
+                workload.name,
+                count_clusters(self.held)
+            );
+            NewEvent::new(EventKind::ReleaseChanged, "flotilla", message)
+                .with_workload(workload.id, &workload.name)
+        });
         let waits = self.dependency_event(workload);
-        self.into_event(workload).into_iter().chain(outdated).chain(waits)
+        self.into_event(workload).into_iter().chain(outdated).chain(waits).chain(held)
     }
 
     /// The event of those that wait for another workload, or continue after it.

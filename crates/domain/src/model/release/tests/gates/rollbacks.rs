@@ -181,3 +181,42 @@ fn a_removed_first_installation_is_installed_again_on_request() {
     assert!(release.admit(Policies::default(), at(81)));
     assert_eq!((release.is_present(), &release.rollback), (true, &None));
 }
+
+#[test]
+fn s2_11_a_resume_delivers_nothing_that_was_rolled_back_or_aborted() {
+    let why = "The cluster is suspended by ann since today: new disks.";
+    let mut release = failing_upgrade();
+    assert!(release.roll_back_failing(at(70)));
+    release.apply_report(&operational_report(&release), at(72)).unwrap();
+    assert!(release.suspend(why, at(80)));
+    let cause = "Revision 2 failed here, and it was rolled back to revision 1. no web here";
+    assert_state(&release, ReleaseState::Suspended, &format!("{why} {cause}"));
+    assert_eq!((release.rollback_cause(), release.wave), (Some(cause), None));
+    assert!(!release.retry_rolled_back(at(81)), "not while it is suspended");
+    assert!(!release.hold_suspended(second_revision(3), why, at(82)), "rendered again");
+    assert_eq!((release.is_rolled_back_from(2), release.desired.clone()), (true, Some(bundle(2))));
+    let stored = serde_json::to_value(&release).unwrap();
+    assert_eq!(serde_json::from_value::<Release>(stored).unwrap(), release);
+    assert!(release.resume(at(90)));
+    assert_state(&release, ReleaseState::Failed, cause);
+    assert_eq!((release.is_rolled_back_from(2), release.released_revision), (true, Some(1)));
+    assert!(release.retry_rolled_back(at(91)));
+
+    let mut aborted = gated_release();
+    assert!(aborted.end_gate("The rollout was aborted.", at(6)));
+    assert!(aborted.suspend(why, at(7)));
+    assert_state(&aborted, ReleaseState::Suspended, &format!("{why} The rollout was aborted."));
+    assert!(aborted.resume(at(8)));
+    assert_eq!((aborted.gate, aborted.message()), (Gate::Aborted, "The rollout was aborted.".to_owned()));
+}
+
+#[test]
+fn s2_11_a_suspended_cluster_is_rolled_back_once_it_is_resumed() {
+    let mut release = failing_upgrade();
+    assert!(release.suspend("The workload is suspended by ann since today: handover.", at(60)));
+    assert!(!release.roll_back_failing(at(70)));
+    assert!(!release.roll_back_with_rollout("1 of 2 clusters fails.", at(70)));
+    assert!(release.resume(at(80)));
+    assert!(release.roll_back_with_rollout("1 of 2 clusters fails.", at(90)));
+    assert!(release.is_rolled_back_from(2));
+}
