@@ -4,7 +4,8 @@
 ALTER TABLE api_token ADD COLUMN actions TEXT;
 
 -- A higher role of a user until a time, and why. At most one per user: a new one replaces it. Written by an administrator. It counts until it expires; a
--- server of an earlier release does not read it, and the user has the role of `role_binding` there. Deleted when an administrator ends it.
+-- server of an earlier release does not read it, and the user has the role of `role_binding` there. Deleted when an administrator ends it or disables the
+-- user, and with another role of the user or none.
 CREATE TABLE elevation (
     user_id TEXT PRIMARY KEY REFERENCES user_account (id) ON DELETE CASCADE,
     role TEXT NOT NULL,
