@@ -21,6 +21,7 @@ mod attention;
 mod feed;
 mod incidents;
 mod matrix;
+mod setup;
 mod sidebar;
 mod summary;
 
@@ -28,6 +29,7 @@ use attention::NeedsAttention;
 use feed::RecentChanges;
 use incidents::{FleetIncident, FleetIncidents};
 pub use matrix::{Matrix, MatrixState};
+use setup::{SetupProgress, SetupSteps};
 use sidebar::NonReportingClusters;
 use summary::FleetSummary;
 
@@ -44,6 +46,8 @@ pub struct FleetData {
     pub has_events: bool,
     /// The newest open incidents, and the number of all.
     pub incidents: Page<FleetIncident>,
+    /// How far the server is set up; `None` once there is a workload.
+    pub setup: Option<SetupProgress>,
 }
 
 /// The page's one query. `group` is a group's slug and filters the rows.
@@ -67,13 +71,31 @@ pub async fn fleet_read(group: String) -> AppResult<FleetData> {
     };
     let incidents = host::into_app_result(hub.list_incidents(&open).await)?.map(FleetIncident::from_summary);
     let last_change = recent.iter().find(|event| summary::is_user_change(event.kind));
+    let setup = match status.workloads_total {
+        0 => Some(read_setup(&hub, status.clusters_total > 0).await?),
+        _ => None,
+    };
     Ok(FleetData {
+        setup,
         last_change: last_change.map(EventSummary::from_event),
         feed: feed::list_recent(&recent),
         has_events: !recent.is_empty(),
         incidents,
         status,
     })
+}
+
+/// How far the server is set up. Only an admin sees whether there are other users.
+#[cfg(feature = "ssr")]
+async fn read_setup(hub: &hub::Hub, has_clusters: bool) -> AppResult<SetupProgress> {
+    use crate::host;
+    let actor = host::actor()?;
+    if actor.check_role(UserAction::ManageUsers).is_err() {
+        return Ok(SetupProgress { has_clusters, has_people: None });
+    }
+    let users = host::into_app_result(hub.list_users(&actor).await)?;
+    let providers = host::into_app_result(hub.list_identity_providers(&actor).await)?;
+    Ok(SetupProgress { has_clusters, has_people: Some(users.len() > 1 || !providers.is_empty()) })
 }
 
 /// The page.
@@ -100,9 +122,18 @@ pub fn FleetPage() -> impl IntoView {
 }
 
 fn show_fleet(data: FleetData, active: &str, matrix: MatrixState) -> AnyView {
-    let FleetData { status: fleet, last_change, feed, has_events, incidents } = data;
+    let FleetData { status: fleet, last_change, feed, has_events, incidents, setup } = data;
+    let setup =
+        setup.filter(|_| active.is_empty()).map(|progress| view! { <SetupSteps progress=progress /> });
     if fleet.clusters_total == 0 {
-        return no_clusters().into_any();
+        return view! {
+            <div class="stack">
+                <h1 class="title">"Fleet"</h1>
+                {setup}
+                {no_clusters()}
+            </div>
+        }
+        .into_any();
     }
     let note = format!(
         "{} · {} · {}",
@@ -137,6 +168,7 @@ fn show_fleet(data: FleetData, active: &str, matrix: MatrixState) -> AnyView {
                 {(counts.total() > 0).then(|| view! { <StateStrip counts=counts /> })}
                 <StateCounts counts=line base=paths::FLEET.to_owned() active=active note=note />
             </div>
+            {setup}
             <div class="split">
                 <div class="stack">
                     {show_attention
@@ -197,8 +229,16 @@ mod tests {
         let status = FleetStatus { clusters_total: 1, workloads_total: workloads, ..FleetStatus::default() };
         render_html(move || {
             let incidents = Page { items: Vec::new(), next: None, total: 0 };
-            let data =
-                FleetData { status, last_change: None, feed: Vec::new(), has_events: false, incidents };
+            let progress = SetupProgress { has_clusters: true, has_people: Some(false) };
+            let setup = (workloads == 0).then_some(progress);
+            let data = FleetData {
+                status,
+                last_change: None,
+                feed: Vec::new(),
+                has_events: false,
+                incidents,
+                setup,
+            };
             show_fleet(data, "", MatrixState::new())
         })
     }
@@ -208,6 +248,7 @@ mod tests {
         let page = render(0);
         assert_eq!(page.matches("btn-primary").count(), 1, "{page}");
         assert_eq!(page.matches("New workload").count(), 2, "{page}");
+        assert!(page.contains("Set up in four steps") && page.contains("Describe a workload"), "{page}");
         assert!(!page.contains("Needs attention"), "{page}");
     }
 
@@ -215,5 +256,6 @@ mod tests {
     fn what_needs_attention_has_its_place_above_the_matrix_while_it_is_nothing() {
         let page = render(1);
         assert!(page.contains("No release or rollout needs attention."), "{page}");
+        assert!(!page.contains("Set up in four steps"), "{page}");
     }
 }

@@ -16,9 +16,10 @@ pub use cluster_page::{
 };
 pub use draft::{edit, unwrap_dialog};
 pub use drift::{DRIFT, drift_of};
-pub use identity::{identity_sign_in, user_identity};
+pub use identity::{identity_sign_in, user_elevation, user_identity};
 pub use settings::{
-    SettingsTab, channel_dialog, session_dialog, settings_tab, subscription_dialog, token_dialog,
+    SettingsTab, channel_dialog, identity_provider_change, identity_provider_removal, session_dialog,
+    settings_tab, subscription_dialog, token_dialog,
 };
 
 /// Everything but the unreserved characters of RFC 3986.

@@ -21,8 +21,10 @@ use crate::permission::Permission;
 use crate::resource::create_resource;
 use crate::settings::{PEOPLE_TAB, SettingsTabs};
 
+mod elevation;
 mod identity;
 
+use elevation::{ElevationDialog, UserElevate, UserEndElevation, show_elevation};
 use identity::IdentitySection;
 
 #[cfg(feature = "ssr")]
@@ -126,6 +128,8 @@ struct PeopleActions {
     set_role: ServerAction<UserSetRole>,
     disable: ServerAction<UserDisable>,
     enable: ServerAction<UserEnable>,
+    elevate: ServerAction<UserElevate>,
+    end_elevation: ServerAction<UserEndElevation>,
 }
 
 impl PeopleActions {
@@ -136,17 +140,21 @@ impl PeopleActions {
             set_role: ServerAction::new(),
             disable: ServerAction::new(),
             enable: ServerAction::new(),
+            elevate: ServerAction::new(),
+            end_elevation: ServerAction::new(),
         }
     }
 
     /// Changes after each of them.
-    fn version(self) -> [usize; 5] {
+    fn version(self) -> [usize; 7] {
         [
             self.invite.version().get(),
             self.reset.version().get(),
             self.set_role.version().get(),
             self.disable.version().get(),
             self.enable.version().get(),
+            self.elevate.version().get(),
+            self.end_elevation.version().get(),
         ]
     }
 }
@@ -166,11 +174,13 @@ pub fn PeoplePage() -> impl IntoView {
             {action_error(actions.reset.value())}
             {set_role_result(actions.set_role.value())}
             {action_error(actions.enable.value())}
+            {action_error(actions.end_elevation.value())}
             <IdentitySection />
             {render_resource(data, move |list| show_page(list, actions))}
             <UserCredentialsSection />
         </div>
         <DisableDialog action=actions.disable />
+        <ElevationDialog action=actions.elevate />
     }
     .into_any()
 }
@@ -276,7 +286,7 @@ fn show_users(list: PeopleList, actions: PeopleActions) -> AnyView {
                 <th scope="row" class="cell-name">
                     {user.name.clone()} {is_self.then_some(" (you)")}
                 </th>
-                <td data-label="Role">{role_form(&user, actions.set_role)}</td>
+                <td data-label="Role">{role_form(&user, actions.set_role)} {show_elevation(&user, at, actions.end_elevation)}</td>
                 <td data-label="State">{state} {link}</td>
                 <td data-label="Last sign-in">{last}</td>
                 <td class="right cell-state">{user_buttons(&user, is_self, actions)}</td>

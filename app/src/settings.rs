@@ -1,4 +1,4 @@
-//! Settings: API tokens, one's own sessions, channels and subscriptions, the project, the colour scheme, what the server runs on and whether it works. One section is
+//! Settings: API tokens, one's own sessions, channels and subscriptions, identity providers, the project, the colour scheme, what the server runs on and whether it works. One section is
 //! shown, which the address names.
 
 use leptos::prelude::*;
@@ -13,6 +13,8 @@ use crate::theme::ThemeChoice;
 
 mod channel_create;
 mod channel_template;
+mod identity_provider_form;
+mod identity_providers;
 mod notification_list;
 mod notifications;
 mod password;
@@ -20,13 +22,16 @@ mod project;
 mod server;
 mod sessions;
 mod subscriptions;
+mod token_authorization;
 mod tokens;
 
+use identity_providers::{IdentityProviderActions, IdentityProviderDialog, IdentityProvidersSection};
 use notifications::{NotificationActions, NotificationDialogs, NotificationsSection};
 use password::PasswordSection;
 use project::{ProjectSave, ProjectSection};
 use server::{AboutSection, HealthSection};
 use sessions::{SessionDialog, SessionsSection};
+use token_authorization::{TokenAuthorizationDialog, TokenAuthorize};
 use tokens::{TokenDialog, TokensSection};
 
 /// The names of the last tabs, which are pages of their own.
@@ -41,26 +46,36 @@ pub fn SettingsPage() -> impl IntoView {
     let tab = Memo::new(move |_| SettingsTab::from_slug(&query.read().get("tab").unwrap_or_default()));
     let shown_tab = defer_change(tab);
     let delete_token = ServerAction::<tokens::TokenDelete>::new();
+    let authorize = ServerAction::<TokenAuthorize>::new();
+    let authorized = Signal::derive(move || authorize.version().get());
     let revoke = ServerAction::<sessions::SessionRevoke>::new();
     let revoke_others = ServerAction::<sessions::SessionRevokeOthers>::new();
     let notifications = NotificationActions::new();
+    let providers = IdentityProviderActions::new();
     let save_project = ServerAction::<ProjectSave>::new();
     view! {
         {move || view! { <Title text=tab.get().map_or("Settings", SettingsTab::label) /> }}
         <div class="stack max-w-240">
             // First: without script, the open dialog is where it is in the page.
             {move || match shown_tab.get() {
-                Some(SettingsTab::Tokens) => view! { <TokenDialog action=delete_token /> }.into_any(),
+                Some(SettingsTab::Tokens) => {
+                    view! {
+                        <TokenDialog action=delete_token />
+                        <TokenAuthorizationDialog action=authorize />
+                    }
+                    .into_any()
+                }
                 Some(SettingsTab::Sessions) => {
                     view! { <SessionDialog revoke=revoke revoke_others=revoke_others /> }.into_any()
                 }
                 Some(SettingsTab::Notifications) => view! { <NotificationDialogs actions=notifications /> }.into_any(),
+                Some(SettingsTab::IdentityProviders) => view! { <IdentityProviderDialog actions=providers /> }.into_any(),
                 _ => ().into_any(),
             }}
             <h1 class="title">"Settings"</h1>
             <SettingsTabs current=Signal::derive(move || tab.get().map_or("", SettingsTab::label)) />
             {move || match shown_tab.get() {
-                Some(SettingsTab::Tokens) => view! { <TokensSection delete=delete_token /> }.into_any(),
+                Some(SettingsTab::Tokens) => view! { <TokensSection delete=delete_token created_elsewhere=authorized /> }.into_any(),
                 Some(SettingsTab::Sessions) => {
                     view! {
                         <SessionsSection revoke=revoke revoke_others=revoke_others />
@@ -69,6 +84,7 @@ pub fn SettingsPage() -> impl IntoView {
                     .into_any()
                 }
                 Some(SettingsTab::Notifications) => view! { <NotificationsSection actions=notifications /> }.into_any(),
+                Some(SettingsTab::IdentityProviders) => view! { <IdentityProvidersSection actions=providers /> }.into_any(),
                 Some(SettingsTab::Project) => view! { <ProjectSection save=save_project /> }.into_any(),
                 Some(SettingsTab::Appearance) => show_appearance().into_any(),
                 Some(SettingsTab::About) => view! { <AboutSection /> }.into_any(),

@@ -109,7 +109,7 @@ test("what is typed while a submission is on its way is in the form after its su
     await released;
     await route.continue();
   });
-  const name = page.getByLabel("Name");
+  const name = page.getByLabel("Name", { exact: true });
   const sent = page.waitForRequest(/\/api\/fn\/token_create/);
   await name.fill("typed-first");
   await page.getByRole("button", { name: "Create token" }).click();

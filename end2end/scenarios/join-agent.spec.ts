@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { startAgent } from "./agent.js";
 import { ControlPlanes } from "./control-planes.js";
-import { accessible, chooseAction, expect, open, row, signUp, test } from "./kit.js";
+import { accessible, accessibleAtEverySize, chooseAction, expect, open, row, signUp, test } from "./kit.js";
 import { readManifests } from "./manifests.js";
 import { Server } from "./server.js";
 
@@ -18,6 +18,10 @@ test("s0_16 an agent registers, its key is compared and accepted on the page, an
   try {
     const page = await context.newPage();
     await signUp(page, server);
+    await open(page, "/");
+    const setup = page.getByRole("region", { name: "Set up in four steps" });
+    await expect(setup.getByRole("listitem").nth(1)).toContainText("Next");
+    await accessibleAtEverySize(page, "the steps of a new server");
     await open(page, "/join");
     await page.getByLabel("Cluster name").fill("edge-1");
     await page.getByLabel("Namespaces", { exact: true }).fill("shop");
@@ -45,6 +49,9 @@ test("s0_16 an agent registers, its key is compared and accepted on the page, an
     await expect(current).toHaveCount(0);
     await open(page, "/clusters");
     await expect(row(page, "edge-1")).toContainText("Online");
+    await open(page, "/");
+    await expect(setup.getByRole("listitem").nth(1)).toContainText("Done");
+    await expect(setup.getByRole("listitem").nth(3)).toContainText("Next");
 
     // The page of the cluster shows how it joined, and the certificate.
     await open(page, "/clusters/edge-1");

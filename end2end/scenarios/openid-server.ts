@@ -8,15 +8,19 @@ import { type AddressInfo } from "node:net";
 export const CLIENT_ID = "flotilla";
 export const CLIENT_SECRET = "not-a-secret";
 
+/** How this client authenticates at the token endpoint. */
+const CLIENT_AUTHORIZATION = `Basic ${Buffer.from(`${CLIENT_ID}:${CLIENT_SECRET}`).toString("base64")}`;
+
 /** Whom a code was issued for. */
 interface IssuedCode {
   nonce: string;
   challenge: string;
 }
 
-/** A provider whose user has these groups. */
+/** A provider whose user has this name and these groups. */
 export class OpenIdServer {
   groups: string[] = [];
+  userName = "carol";
   private readonly codes = new Map<string, IssuedCode>();
 
   private constructor(
@@ -87,6 +91,7 @@ export class OpenIdServer {
         return;
       }
       case "/token":
+        if (request.headers.authorization !== CLIENT_AUTHORIZATION) return json({ error: "invalid_client" }, 401);
         return this.exchange(new URLSearchParams(await readBody(request)), json);
       default:
         return json({}, 404);
@@ -99,7 +104,7 @@ export class OpenIdServer {
     const challenge = createHash("sha256").update(form.get("code_verifier") ?? "").digest("base64url");
     const isRenewal = form.get("grant_type") === "refresh_token";
     if (!isRenewal && code?.challenge !== challenge) return json({ error: "invalid_grant" }, 400);
-    const claims = { nonce: code?.nonce, groups: this.groups, preferred_username: "carol@example.com" };
+    const claims = { nonce: code?.nonce, groups: this.groups, preferred_username: `${this.userName}@example.com` };
     return json({ token_type: "Bearer", access_token: "a", refresh_token: "r", id_token: this.token(claims) });
   }
 }

@@ -31,6 +31,16 @@ test("an invited viewer sets a password and sees why buttons are disabled", asyn
   await guest.goto("/workloads");
   await expect(guest.getByRole("link", { name: "New workload" })).toBeVisible();
 
+  // A higher role ends by itself, or when it is ended.
+  await row(page, name).getByRole("link", { name: `Elevate… ${name}` }).click();
+  const question = page.getByRole("dialog", { name: `Give ${name} a higher role?` });
+  await question.getByLabel("Role").selectOption("publisher");
+  await question.getByLabel("Reason").fill("on call");
+  await question.getByRole("button", { name: "Elevate" }).click();
+  await expect(row(page, name)).toContainText(/publisher for .* more: on call/);
+  await row(page, name).getByRole("button", { name: `End the elevation of ${name}` }).click();
+  await expect(row(page, name).getByRole("link", { name: `Elevate… ${name}` })).toBeVisible();
+
   // A disable signs the user out.
   await row(page, name).getByRole("link", { name: `Disable… ${name}` }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Disable" }).click();

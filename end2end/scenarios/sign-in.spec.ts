@@ -1,5 +1,6 @@
 // Sign-in, sign-out, unknown addresses, API tokens.
 
+import { createHash, randomBytes } from "node:crypto";
 import { CLUSTERS, DEMO_USER, accessible, accessibleAtEverySize, alive, cell, expect, open, row, signIn, test } from "./kit.js";
 
 test.describe("without a session", () => {
@@ -66,11 +67,14 @@ test("an unknown address shows an error and links to other pages", async ({ page
 
 test("an API token is displayed once, listed, and revoked", async ({ page }) => {
   await open(page, "/settings");
-  await page.getByLabel("Name").fill("scenario");
+  await page.getByLabel("Name", { exact: true }).fill("scenario");
+  await page.locator("summary", { hasText: "Only some actions" }).click();
+  await page.getByLabel("publish", { exact: true }).check();
+  await accessibleAtEverySize(page, "the actions of a token");
   await page.getByRole("button", { name: "Create token" }).click();
   await expect(page.getByText("Copy the token now.")).toBeVisible();
   await expect(page.getByText(/^flt_/)).toBeVisible();
-  await expect(row(page, "scenario")).toBeVisible();
+  await expect(row(page, "scenario")).toContainText("only publish");
   // One click cuts nobody off: the question says who uses it.
   await page.getByRole("link", { name: /^Revoke… scenario$/ }).click();
   const dialog = page.getByRole("dialog");
@@ -82,6 +86,32 @@ test("an API token is displayed once, listed, and revoked", async ({ page }) => 
   await page.getByRole("link", { name: /^Revoke… scenario$/ }).click();
   await dialog.getByRole("button", { name: "Revoke" }).click();
   await expect(row(page, "scenario")).toHaveCount(0);
+});
+
+test("a command line is signed in with the code that it shows, which is not on the page", async ({ page, faults }) => {
+  faults.expect(/422/);
+  const secret = `flt_${randomBytes(32).toString("hex")}`;
+  const hash = createHash("sha256").update(secret).digest("hex");
+  const headers = { authorization: `Bearer ${secret}` };
+  await open(page, `/settings?authorize=sha256:${hash}`);
+  const question = page.getByRole("dialog", { name: "Sign the command line in?" });
+  const code = `${hash.slice(0, 4)}-${hash.slice(4, 8)}-${hash.slice(8, 12)}`;
+  await expect(question).not.toContainText(code);
+  await accessibleAtEverySize(page, "the question about a command line");
+  expect((await page.request.get("/api/v1/tokens", { headers })).status(), "a question allows nothing").toBe(401);
+  await question.getByLabel("Name of the token").fill("laptop");
+  await question.getByLabel("Role of the token").selectOption("editor");
+  await question.getByLabel("Code in your terminal").fill("0000-0000-0000");
+  await question.getByRole("button", { name: "Sign in" }).click();
+  await expect(question.getByRole("alert")).toContainText("This is not the code of the command line");
+  expect((await page.request.get("/api/v1/tokens", { headers })).status(), "a wrong code allows nothing").toBe(401);
+  await question.getByLabel("Code in your terminal").fill(code);
+  await question.getByRole("button", { name: "Sign in" }).click();
+  await expect(question).toHaveCount(0);
+  await expect(row(page, "laptop")).toContainText("editor");
+  expect((await page.request.get("/api/v1/tokens", { headers })).status()).toBe(200);
+  await open(page, "/settings?authorize=sha256:12");
+  await expect(page.getByRole("alert")).toContainText("This is not a link of the command line");
 });
 
 test("a user sees the own sessions, and signs another browser out after a question", async ({ page, browser, demo }) => {

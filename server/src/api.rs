@@ -232,6 +232,8 @@ fn register_users(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
         .routes(routes!(user::list::list_users))
         .routes(routes!(user::invite::invite_user))
         .routes(routes!(user::set_role::set_user_role))
+        .routes(routes!(user::elevation::elevate_user))
+        .routes(routes!(user::elevation::end_elevation))
         .routes(routes!(user::reset_password::reset_password))
         .routes(routes!(user::disable::disable_user))
         .routes(routes!(user::enable::enable_user))
@@ -246,6 +248,7 @@ fn register_users(table: OpenApiRouter<Site>) -> OpenApiRouter<Site> {
         .routes(routes!(identity_provider::get::get_identity_provider))
         .routes(routes!(identity_provider::put::put_identity_provider))
         .routes(routes!(identity_provider::delete::delete_identity_provider))
+        .routes(routes!(identity_provider::test::test_identity_provider))
 }
 
 /// The operations on the audit log.

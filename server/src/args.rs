@@ -11,6 +11,7 @@ use hub::KeySource;
 use ipnet::IpNet;
 use tracing_subscriber::EnvFilter;
 
+use crate::audit_file::AuditFileArgs;
 use crate::client_address::{TrustedProxies, parse_network};
 use crate::listener::{ConnectionLimits, DescriptorBudget, limit_by_memory};
 use crate::streams::DEFAULT_STREAMS_PER_USER;
@@ -312,6 +313,9 @@ pub struct ServeArgs {
     /// Which identity providers the server may read.
     #[arg(long, env = "FLOTILLA_IDENTITY_PROVIDERS", value_name = "HOW", default_value = "https")]
     pub identity_providers: RepositoryArg,
+    #[command(flatten)]
+    /// The file of the audit log.
+    pub audit_file: AuditFileArgs,
     /// Serve the clusters of this kubeconfig. It must be trusted: it may run credential helpers.
     #[arg(long, env = "FLOTILLA_KUBECONFIG")]
     pub kubeconfig: Option<PathBuf>,
@@ -341,6 +345,9 @@ pub struct DemoArgs {
     /// Which identity providers the server may read.
     #[arg(long, env = "FLOTILLA_IDENTITY_PROVIDERS", value_name = "HOW", default_value = "private-http")]
     pub identity_providers: RepositoryArg,
+    #[command(flatten)]
+    /// The file of the audit log.
+    pub audit_file: AuditFileArgs,
     /// Don't simulate outages of a cluster.
     #[arg(long)]
     pub no_outages: bool,
@@ -428,6 +435,7 @@ mod tests {
             "flotilla-server serve --renderer-sandbox off",
             "flotilla-server serve --data d --database postgres://h/d",
             "flotilla-server serve --key-file f --key-command c",
+            "flotilla-server serve --audit-file f --audit-file-format csv",
             "flotilla-server keys",
             "flotilla-server demo --kubeconfig k",
             "flotilla-server demo --port 1 --listen 127.0.0.1:2",

@@ -10,6 +10,7 @@ use hub::{Actor, NewCluster};
 
 use crate::agent_endpoint;
 use crate::args::{AgentEndpointArgs, DemoArgs, RepositoryArg, print_line, sqlite_url};
+use crate::audit_file::AuditFile;
 use crate::lifecycle::{RunningServer, ServerParts, open_hub};
 use crate::{charts, identity_provider, notifications};
 
@@ -48,8 +49,10 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<()> {
         ..args.agent_endpoint
     };
     let agents = agent_endpoint::listen(&dial, Some(&args.data), &hub).await?;
+    let audit_file = AuditFile::open(&args.audit_file)?;
     let running =
         RunningServer::start(hub.clone(), &args.web, ServerParts { demo: Some(controls), agents }).await?;
+    running.write_audit_file(audit_file);
     for (member, cluster) in &clusters {
         let new =
             NewCluster { lease_seconds: LEASE_SECONDS, labels: member.labels(), ..member.new_cluster() };

@@ -15,6 +15,8 @@ pub mod api;
 pub mod args;
 mod arriving_body;
 pub mod assets;
+pub mod audit_file;
+mod audit_format;
 mod body_memory;
 mod body_rate;
 pub mod charts;

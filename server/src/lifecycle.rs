@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use axum::Router;
 use domain::ClusterId;
 use hub::{Clock, Hub, HubConfig, KeySource, Loops};
+use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -18,6 +19,7 @@ use tokio_util::task::TaskTracker;
 use crate::agents::{AgentEndpoint, AgentListener};
 use crate::args::WebArgs;
 use crate::assets::StaticAssets;
+use crate::audit_file::{self, AuditFile};
 use crate::demo::FaultControls;
 use crate::link::InProcessLink;
 use crate::listener::{self, DescriptorBudget, Handshake, HttpListener, PlainText};
@@ -120,6 +122,17 @@ impl RunningServer {
         self.agents.spawn(hub.clone().supervise("agents", stop.clone(), move || {
             let link = InProcessLink::new(site.clone(), cluster);
             agent::run(link, client.clone(), options.clone(), stop.clone())
+        }));
+    }
+
+    /// Appends the audit log to this file, if there is one. It ends with the agents: what is recorded later is appended after the next start.
+    pub fn write_audit_file(&self, file: Option<AuditFile>) {
+        let Some(file) = file else { return };
+        let (hub, stop) = (self.site.hub(), self.agents_stop.clone());
+        hub.expect_task(audit_file::TASK);
+        let (task, file) = (hub.clone(), Arc::new(Mutex::new(file)));
+        self.agents.spawn(hub.clone().supervise(audit_file::TASK, stop.clone(), move || {
+            audit_file::run(task.clone(), file.clone(), stop.clone())
         }));
     }
 

@@ -23,10 +23,12 @@ use crate::listener::ConnectionStatistics;
 use crate::problem::{ApiError, ErrorLabel};
 use crate::site::Site;
 
+mod audit_file;
 mod connections;
 mod encryption;
 mod renderers;
 
+use audit_file::AuditFileMetrics;
 use connections::ConnectionMetrics;
 use encryption::EncryptionMetrics;
 use renderers::RendererMetrics;
@@ -103,6 +105,7 @@ pub struct Metrics {
     connections: ConnectionMetrics,
     encryption: EncryptionMetrics,
     renderers: RendererMetrics,
+    audit_file: AuditFileMetrics,
 }
 
 impl Default for Metrics {
@@ -129,6 +132,7 @@ impl Default for Metrics {
             connections: ConnectionMetrics::register(&mut registry),
             encryption: EncryptionMetrics::register(&mut registry),
             renderers: RendererMetrics::register(&mut registry),
+            audit_file: AuditFileMetrics::register(&mut registry),
             registry: Registry::default(),
         };
         registry.register("http_requests", "HTTP requests", metrics.requests.clone());
@@ -269,6 +273,9 @@ pub async fn render_metrics(State(site): State<Site>) -> Result<Response, ApiErr
     metrics.encryption.update(&site.hub().encryption_status().await?);
     if let Some(sandbox) = site.hub().renderer_sandbox() {
         metrics.renderers.update(&sandbox);
+    }
+    if let Some(status) = site.hub().audit_file() {
+        metrics.audit_file.update(&status);
     }
     metrics.set_retention(&site.hub().retention_statistics());
     metrics.connections.update(site.hub().sign_in_statistics());

@@ -160,7 +160,9 @@ impl From<hub::Error> for ApiError {
                 problem.action = Some(refusal.action.as_str().to_owned());
                 problem.required_role = Some(refusal.required);
                 problem.role = Some(refusal.role);
-                problem.granted_by = Some(domain::authorization::WHO_GRANTS.to_owned());
+                // No role is missing if the API token is for other actions.
+                problem.granted_by =
+                    (!refusal.is_of_token).then(|| domain::authorization::WHO_GRANTS.to_owned());
             }
             hub::Error::TooManyAttempts { retry_after_seconds }
             | hub::Error::ServerBusy { retry_after_seconds, .. }

@@ -8,6 +8,7 @@ use hub::{Actor, NewCluster};
 
 use crate::agent_endpoint;
 use crate::args::{RepositoryArg, ServeArgs, print_line};
+use crate::audit_file::AuditFile;
 use crate::lifecycle::{RunningServer, ServerParts, open_hub};
 use crate::{charts, identity_provider, kubeconfig, notifications};
 
@@ -33,7 +34,9 @@ pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
     if let Some((_, access)) = &agents {
         print_line(&format!("Agents connect to {}", access.url));
     }
+    let audit_file = AuditFile::open(&args.audit_file)?;
     let running = RunningServer::start(hub.clone(), &args.web, ServerParts { demo: None, agents }).await?;
+    running.write_audit_file(audit_file);
     for cluster in clusters {
         let new = NewCluster::new(&cluster.name, ClusterKind::Kubeconfig);
         let registered = hub.register_cluster(&Actor::system(), new).await?;

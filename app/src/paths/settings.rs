@@ -12,6 +12,8 @@ pub enum SettingsTab {
     Sessions,
     /// Channels and subscriptions.
     Notifications,
+    /// Providers that users sign in with.
+    IdentityProviders,
     /// What holds for all workloads of the project.
     Project,
     /// The colour scheme.
@@ -24,10 +26,11 @@ pub enum SettingsTab {
 
 impl SettingsTab {
     /// All of them, in the order shown.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Tokens,
         Self::Sessions,
         Self::Notifications,
+        Self::IdentityProviders,
         Self::Project,
         Self::Appearance,
         Self::About,
@@ -40,6 +43,7 @@ impl SettingsTab {
             Self::Tokens => "tokens",
             Self::Sessions => "sessions",
             Self::Notifications => "notifications",
+            Self::IdentityProviders => "identity-providers",
             Self::Project => "project",
             Self::Appearance => "appearance",
             Self::About => "about",
@@ -53,6 +57,7 @@ impl SettingsTab {
             Self::Tokens => "API tokens",
             Self::Sessions => "Sessions",
             Self::Notifications => "Notifications",
+            Self::IdentityProviders => "Identity providers",
             Self::Project => "Project",
             Self::Appearance => "Appearance",
             Self::About => "About",
@@ -90,6 +95,16 @@ pub fn channel_dialog(name: &str) -> String {
 /// The channels, with the question whether to delete this subscription.
 pub fn subscription_dialog(id: &str) -> String {
     query(&settings_tab(SettingsTab::Notifications), &[("unsubscribe", id)])
+}
+
+/// The identity providers, with the form of this one.
+pub fn identity_provider_change(name: &str) -> String {
+    query(&settings_tab(SettingsTab::IdentityProviders), &[("change", name)])
+}
+
+/// The identity providers, with the question whether to remove this one.
+pub fn identity_provider_removal(name: &str) -> String {
+    query(&settings_tab(SettingsTab::IdentityProviders), &[("remove", name)])
 }
 
 /// The settings, with the question whether to revoke this API token.

@@ -50,9 +50,10 @@ const PLACES: [(&str, &str, &str, &str, &str); 17] = [
 ];
 
 /// Sections of the settings: icon, section, further words that find it, and the command that does the same.
-const SECTIONS: [(&str, SettingsTab, &str, &str); 6] = [
+const SECTIONS: [(&str, SettingsTab, &str, &str); 7] = [
     ("person", SettingsTab::Sessions, "signed in browsers sign out", "flotilla session list"),
     ("bell", SettingsTab::Notifications, "channels subscriptions webhook mail", "flotilla channel list"),
+    ("shield", SettingsTab::IdentityProviders, "openid connect oidc sso", "flotilla identity-provider list"),
     ("lock", SettingsTab::Project, "locked chart values", "flotilla project get"),
     ("theme", SettingsTab::Appearance, "theme dark light keyboard", ""),
     ("note", SettingsTab::About, "version database", "flotilla server status"),

@@ -84,6 +84,16 @@ fn show_health(status: ServerStatus) -> AnyView {
         let one = |text: String| view! { <li class="state state-broken hue-degraded whitespace-normal">{icon("degraded")} {text}</li> };
         view! { <ul class="stack-sm">{problems.into_iter().map(one).collect_view()}</ul> }.into_any()
     };
+    let encryption = status.encryption.map(|encryption| {
+        let state = encryption.describe();
+        let since =
+            encryption.active_since.map(|since| view! { ", the active one for " <Age since=since at=at /> });
+        view! { <div><dt>"Encryption"</dt><dd>{state} {since}</dd></div> }
+    });
+    let audit_file = status.audit_file.map(|file| {
+        let state = file.describe();
+        view! { <div><dt>"Audit file"</dt><dd>{state}</dd></div> }
+    });
     let queues = status.queues.clone();
     let tasks = status.tasks.into_iter().map(|task| show_task(task, &queues, at)).collect_view();
     let outage = status.outage.unwrap_or_else(|| "none".to_owned());
@@ -93,6 +103,8 @@ fn show_health(status: ServerStatus) -> AnyView {
             <div><dt>"Database"</dt><dd>{status.database}</dd></div>
             <div><dt>"A read took"</dt><dd>{format!("{} ms", status.database_millis)}</dd></div>
             <div><dt>"Outage"</dt><dd>{outage}</dd></div>
+            {encryption}
+            {audit_file}
         </dl>
         <table class="table">
             <thead>
@@ -156,6 +168,7 @@ fn describe_task(name: &str) -> &'static str {
         "deliveries" => "Sends messages about incidents to channels",
         "tail" => "Receives the changes of other servers",
         "consoleListener" => "Accepts connections of browsers and clients",
+        "auditFile" => "Appends the audit log to a file",
         "agents" => "Serves the clusters that this server connects to itself",
         "agentsListener" => "Accepts connections of agents",
         _ => "",

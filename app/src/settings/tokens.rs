@@ -1,5 +1,6 @@
 //! API tokens, for the command line, CI and agents. A secret is displayed once.
 
+use domain::authorization::UserAction;
 use domain::role::Role;
 use domain::{Timestamp, TokenId};
 use leptos::prelude::*;
@@ -26,6 +27,9 @@ pub struct TokenSummary {
     pub name: String,
     /// Its role.
     pub role: Role,
+    /// The only actions that it may do in addition to reading; absent for all of its role.
+    #[serde(default)]
+    pub actions: Option<Vec<String>>,
     /// When it was last used.
     pub last_used_at: Option<Timestamp>,
     /// When it expires.
@@ -51,6 +55,7 @@ pub async fn tokens_read() -> AppResult<TokenList> {
         id: t.id,
         name: t.name,
         role: t.role,
+        actions: t.actions,
         last_used_at: t.last_used_at,
         expires_at: t.expires_at,
     });
@@ -64,18 +69,28 @@ pub async fn token_create(
     days: u32,
     #[server(default)] role: String,
     #[server(default)] can_mint: bool,
+    #[server(default)] actions: Vec<String>,
 ) -> AppResult<String> {
-    use domain::Finding;
     use domain::api_token::NewApiToken;
 
+    use crate::host;
+    let role = parse_role(&role)?;
+    let actions = Some(actions).filter(|actions| !actions.is_empty());
+    let new = NewApiToken { role, can_mint: Some(can_mint), actions, ..NewApiToken::new(name, days) };
+    Ok(host::into_app_result(host::hub()?.create_token(&host::actor()?, &new).await)?.token)
+}
+
+/// The role with this name; `None` without one, for the role of the user.
+#[cfg(feature = "ssr")]
+pub(super) fn parse_role(name: &str) -> AppResult<Option<Role>> {
+    use domain::Finding;
+
     use crate::{errors::AppError, host};
-    let role = (!role.is_empty()).then(|| role.parse()).transpose();
-    let role = role.map_err(|error: domain::role::InvalidRole| {
+    let role = (!name.is_empty()).then(|| name.parse()).transpose();
+    role.map_err(|error: domain::role::InvalidRole| {
         let finding = Finding::error("Role", error.to_string(), "Select a role.");
         host::with_status(AppError::from_finding(finding))
-    })?;
-    let new = NewApiToken { name, role, project: None, days, can_mint: Some(can_mint) };
-    Ok(host::into_app_result(host::hub()?.create_token(&host::actor()?, &new).await)?.token)
+    })
 }
 
 /// Revokes a token.
@@ -89,9 +104,16 @@ pub async fn token_delete(id: TokenId) -> AppResult<()> {
 
 /// The section.
 #[component]
-pub fn TokensSection(delete: ServerAction<TokenDelete>) -> impl IntoView {
+pub fn TokensSection(
+    delete: ServerAction<TokenDelete>,
+    /// Changes when a token was created elsewhere on the page.
+    created_elsewhere: Signal<usize>,
+) -> impl IntoView {
     let create = ServerAction::<TokenCreate>::new();
-    let data = create_resource(move || (create.version().get(), delete.version().get()), |_| tokens_read());
+    let data = create_resource(
+        move || (create.version().get(), delete.version().get(), created_elsewhere.get()),
+        |_| tokens_read(),
+    );
     view! {
         <div class="stack">
             <p class="text-2">
@@ -141,7 +163,7 @@ fn CreateTokenForm(action: ServerAction<TokenCreate>) -> impl IntoView {
                         </label>
                         <input class="input" id="token-name" name="name" placeholder="ci" maxlength="63" required=true autocomplete="off" />
                     </div>
-                    {role_field()}
+                    {role_field("token-role", "Role")}
                     <div class="field">
                         <label class="field-label" for="token-days">
                             "Expires after"
@@ -161,6 +183,7 @@ fn CreateTokenForm(action: ServerAction<TokenCreate>) -> impl IntoView {
                         "Create token"
                     </button>
                 </div>
+                {actions_field()}
             </ActionForm>
             <noscript>
                 <p class="meta">"Without script the secret can't be shown; use "<code class="mono">"flotilla token create"</code>"."</p>
@@ -170,8 +193,8 @@ fn CreateTokenForm(action: ServerAction<TokenCreate>) -> impl IntoView {
     .into_any()
 }
 
-/// The role of the new token: the lowest is selected, none is above that of the user.
-fn role_field() -> impl IntoView {
+/// The role of a new token: the lowest is selected, none is above that of the user.
+pub(super) fn role_field(id: &'static str, label: &'static str) -> impl IntoView {
     let option = |role: &'static Role| {
         let user_role = permission::use_role();
         let is_above = move || user_role.get().is_some_and(|own| *role > own);
@@ -179,13 +202,38 @@ fn role_field() -> impl IntoView {
     };
     view! {
         <div class="field">
-            <label class="field-label" for="token-role">
-                "Role"
+            <label class="field-label" for=id>
+                {label}
             </label>
-            <select class="select" id="token-role" name="role">
+            <select class="select" id=id name="role">
                 {Role::ALL.iter().map(option).collect_view()}
             </select>
         </div>
+    }
+}
+
+/// The actions that the new token is limited to; without one it has all of its role.
+fn actions_field() -> impl IntoView {
+    let choices =
+        UserAction::ALL.iter().filter(|action| !matches!(action, UserAction::View | UserAction::Validate));
+    let choice = |action: &'static UserAction| {
+        let name = action.as_str();
+        let role = action.required_role();
+        view! {
+            <label class="choice" title=format!("Needs the role {role}")>
+                <input type="checkbox" class="checkbox" name="actions[]" value=name />
+                {name}
+            </label>
+        }
+    };
+    view! {
+        <details class="fold">
+            <summary>"Only some actions"</summary>
+            <div class="stack-sm pt-3">
+                <p class="field-help">"In addition to reading. Without a choice the token may do everything that its role allows."</p>
+                <div class="flex flex-wrap gap-4">{choices.map(choice).collect_view()}</div>
+            </div>
+        </details>
     }
 }
 
@@ -202,12 +250,15 @@ fn show_tokens(list: TokenList) -> AnyView {
         // The visible text is part of the name that screen readers announce.
         let label = format!("Revoke… {}", token.name);
         let href = paths::token_dialog(&token.id.to_string());
+        let limit = token
+            .actions
+            .map(|actions| view! { <p class="meta">{format!("only {}", actions.join(", "))}</p> });
         view! {
             <tr>
                 <th scope="row" class="cell-name">
                     {token.name}
                 </th>
-                <td data-label="Role">{token.role.as_str()}</td>
+                <td data-label="Role">{token.role.as_str()} {limit}</td>
                 <td data-label="Last used">{used}</td>
                 <td data-label="Expires">{format_expiry(token.expires_at, at)}</td>
                 <td class="right cell-state">

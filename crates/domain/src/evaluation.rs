@@ -13,3 +13,4 @@ pub mod possible_actions;
 pub mod render;
 pub mod report_redaction;
 pub mod secret_content;
+pub mod token_actions;

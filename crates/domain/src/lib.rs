@@ -26,7 +26,7 @@ mod text;
 
 pub use evaluation::{
     actions, authorization, chart_hooks, chart_values, drift_actions, exposure, fix, guard, plan,
-    possible_actions, render, report_redaction, secret_content,
+    possible_actions, render, report_redaction, secret_content, token_actions,
 };
 pub use kubernetes::digest::Digest;
 pub use kubernetes::id::{

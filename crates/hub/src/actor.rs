@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use domain::authorization::{RoleRequired, UserAction, authorize};
 use domain::role::Role;
+use domain::token_actions::TokenActions;
 use domain::{Digest, TokenId, UserId};
 
 use crate::Error;
@@ -72,6 +73,8 @@ pub enum Credential {
         id: TokenId,
         /// Whether it may create further tokens.
         can_mint: bool,
+        /// The only actions that it may do in addition to reading; `None` for all of its role.
+        actions: Option<TokenActions>,
     },
 }
 
@@ -113,22 +116,33 @@ impl Actor {
         }
     }
 
-    /// Rejects an action that the role of the actor does not allow. Every verb calls it first; a test finds one that does not.
+    /// Rejects an action that the role of the actor, or its API token, does not allow. Every verb calls it first; a test finds one that does not.
     ///
     /// # Errors
-    /// The role is not sufficient.
+    /// The role is not sufficient, or the API token is for other actions.
     pub fn authorize(&self, action: UserAction) -> Result<(), Error> {
         self.check_role(action).map_err(Error::Forbidden)
     }
 
-    /// Whether the role of the actor allows an action.
+    /// The only actions that the API token of the actor may do in addition to reading; `None` if all that its role allows.
+    pub fn token_actions(&self) -> Option<&TokenActions> {
+        match &self.credential {
+            Some(Credential::Token { actions, .. }) => actions.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether the role of the actor and its API token allow an action.
     ///
     /// # Errors
-    /// It is not sufficient; the error names the one that is.
+    /// One of them does not; the error says which, and what is needed.
     pub fn check_role(&self, action: UserAction) -> Result<(), RoleRequired> {
         match self.kind {
             ActorKind::System => Ok(()),
-            ActorKind::Session(_) | ActorKind::Token(_) => authorize(self.role, action),
+            ActorKind::Session(_) | ActorKind::Token(_) => {
+                authorize(self.role, action)?;
+                self.token_actions().map_or(Ok(()), |actions| actions.require(self.role, action))
+            }
         }
     }
 }

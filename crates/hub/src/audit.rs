@@ -14,8 +14,10 @@ use crate::sign_in::SignInClient;
 use crate::{Actor, Credential, Error, Hub};
 
 mod denials;
+mod file;
 
 pub(crate) use denials::DenialCounts;
+pub(crate) use file::AuditFileState;
 
 /// Entries that one page has unless the query says otherwise, and at most.
 const DEFAULT_LIMIT: u32 = 50;
@@ -128,8 +130,11 @@ impl Hub {
         let Some(due) = self.denials().count(&actor.name, denied.action, self.clock().now()) else {
             return;
         };
-        let mut message =
-            format!("The role {} does not allow it; it needs {}.", denied.role, denied.required);
+        let mut message = if denied.is_of_token {
+            "The API token was created for other actions.".to_owned()
+        } else {
+            format!("The role {} does not allow it; it needs {}.", denied.role, denied.required)
+        };
         if due.others() > 0 {
             message += &format!(" {} such requests before it are not recorded.", due.others());
         }

@@ -16,7 +16,7 @@ use store::{DatabaseOutage, KeySource, Store, StoreStatistics, Tx};
 use tokio::sync::watch;
 
 use crate::actor::Actor;
-use crate::audit::{DenialCounts, describe_user};
+use crate::audit::{AuditFileState, DenialCounts, describe_user};
 use crate::chart::{ChartFetcher, ChartRenderer};
 use crate::chart_repository::RepositoryReader;
 use crate::clock::Clock;
@@ -103,6 +103,7 @@ struct Inner {
     retention: RetentionStatistics,
     notification_settings: NotificationSettings,
     provider_directory: ProviderDirectory,
+    audit_file: AuditFileState,
     mark_pace: MarkPace,
     incident_delay: Duration,
 }
@@ -151,6 +152,7 @@ impl Hub {
             retention: RetentionStatistics::default(),
             notification_settings: NotificationSettings::default(),
             provider_directory: ProviderDirectory::default(),
+            audit_file: AuditFileState::default(),
             mark_pace: MarkPace::default(),
             incident_delay: config.incident_delay,
             clock: config.clock,
@@ -242,6 +244,10 @@ impl Hub {
 
     pub(crate) fn denials(&self) -> &DenialCounts {
         &self.0.denials
+    }
+
+    pub(crate) fn audit_file_state(&self) -> &AuditFileState {
+        &self.0.audit_file
     }
 
     pub(crate) fn hash_limiter(&self) -> &HashLimiter {

@@ -18,6 +18,7 @@ use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
 mod authorization;
+mod connection;
 mod documents;
 mod logout;
 mod reading;

@@ -1,6 +1,7 @@
 //! The status of this server: what it runs on, its background tasks, its database.
 
-use domain::server_status::{QueueHealth, ServerStatus, TaskHealth};
+use domain::server_status::{EncryptionHealth, QueueHealth, ServerStatus, TaskHealth};
+use store::EncryptionStatus;
 use store::queue::{PLACER, ROLLOUTS, WorkloadQueue};
 use tokio::time::Instant;
 
@@ -29,6 +30,8 @@ impl Hub {
             database: self.store().describe_engine().await?,
             helm: self.helm_version().map(str::to_owned),
             renderer_sandbox: self.renderer_sandbox(),
+            encryption: Some(describe_encryption(&self.encryption_status().await?)),
+            audit_file: self.audit_file(),
             started_at: self.started_at(),
             read_at: self.clock().now(),
             database_millis,
@@ -45,5 +48,15 @@ impl Hub {
         let mut tx = self.read().await?;
         let (due, oldest_due_at) = queue.count_due(&mut tx, self.clock().now()).await?;
         Ok(QueueHealth { name: name.to_owned(), due, oldest_due_at })
+    }
+}
+
+fn describe_encryption(status: &EncryptionStatus) -> EncryptionHealth {
+    let count = |items: usize| u32::try_from(items).unwrap_or(u32::MAX);
+    EncryptionHealth {
+        mode: status.mode.as_str().to_owned(),
+        pending_columns: count(status.progress.iter().filter(|one| !one.is_done).count()),
+        data_keys: count(status.keys.len()),
+        active_since: status.keys.iter().find(|key| key.is_active).map(|key| key.active_from),
     }
 }

@@ -12,6 +12,7 @@ use crate::{Actor, Error, Hub};
 
 mod credentials;
 mod disable;
+mod elevation;
 mod invite;
 mod reset_password;
 mod set_role;
@@ -29,9 +30,11 @@ impl Hub {
         let mut tx = self.read().await?;
         let users = store::user::list(&mut tx, MAX_LISTED).await?;
         let now = self.clock().now();
+        let elevations = store::elevation::list(&mut tx, now).await?;
         let view = |listed: ListedUser| {
             let link = listed.link_expires_at.filter(|at| *at > now);
-            User { link_expires_at: link, ..to_view(&listed.user, listed.role, listed.issuer) }
+            let elevation = elevations.iter().find(|one| one.user == listed.user.id).map(elevation::to_view);
+            User { link_expires_at: link, elevation, ..to_view(&listed.user, listed.role, listed.issuer) }
         };
         Ok(users.into_iter().map(view).collect())
     }
@@ -68,6 +71,7 @@ fn to_view(account: &UserRow, role: Option<Role>, issuer: Option<String>) -> Use
         last_sign_in_at: account.last_sign_in_at,
         link_expires_at: None,
         issuer,
+        elevation: None,
     }
 }
 

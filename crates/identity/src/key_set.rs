@@ -46,6 +46,11 @@ impl KeySet {
         Some(Self(keys.iter().take(MAX_KEYS).filter_map(ProviderKey::parse).collect()))
     }
 
+    /// How many keys there are.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether a key with this id is among them; without an id, whether there is any key.
     pub(crate) fn has_key(&self, id: Option<&str>, algorithm: SignatureAlgorithm) -> bool {
         self.candidates(id, algorithm).next().is_some()

@@ -25,6 +25,7 @@ mod decode;
 pub mod delivery;
 pub mod dependency;
 pub mod drift;
+pub mod elevation;
 mod encryption;
 mod error;
 pub mod event;

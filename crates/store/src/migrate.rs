@@ -51,6 +51,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         text: include_str!("../../../migrations/0027_suspension_and_cluster_owners.sql"),
     },
     Migration { version: 28, text: include_str!("../../../migrations/0028_channel_text.sql") },
+    Migration { version: 30, text: include_str!("../../../migrations/0030_token_actions_and_elevation.sql") },
 ];
 
 /// The migration since which columns are encrypted.

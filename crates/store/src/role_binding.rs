@@ -1,17 +1,27 @@
 //! Roles of users by scope. So far only the organisation is a scope.
 
-use domain::UserId;
 use domain::role::{Role, ScopeKind};
+use domain::{Timestamp, UserId};
 
 use crate::decode::decode_row;
 use crate::sql::sql;
-use crate::{Error, Tx};
+use crate::{Error, Tx, elevation};
 
 /// Id of the only organisation.
 pub(crate) const ORGANIZATION: &str = "default";
 
-/// Sets the role of a user in the organisation.
+/// Sets the role of a user in the organisation. Another role than before ends an elevation, which was granted above the one before: whoever gives
+/// a user a lower role wants no higher one to remain.
 pub async fn put(tx: &mut Tx, user: UserId, role: Role) -> Result<(), Error> {
+    sql("DELETE FROM elevation WHERE user_id = $1 AND EXISTS \
+         (SELECT 1 FROM role_binding WHERE subject = $2 AND scope_kind = $3 AND scope_id = $4 AND role <> $5)")
+    .bind_text(user)
+    .bind_text(user)
+    .bind_text(ScopeKind::Organization.as_str())
+    .bind_text(ORGANIZATION)
+    .bind_text(role)
+    .execute(tx)
+    .await?;
     sql("INSERT INTO role_binding (subject, scope_kind, scope_id, role) VALUES ($1, $2, $3, $4) \
          ON CONFLICT (subject, scope_kind, scope_id) DO UPDATE SET role = excluded.role")
     .bind_text(user)
@@ -23,8 +33,9 @@ pub async fn put(tx: &mut Tx, user: UserId, role: Role) -> Result<(), Error> {
     .map(drop)
 }
 
-/// Takes the role in the organisation from a user, who may nothing then.
+/// Takes the role in the organisation from a user, who may nothing then, and an elevation with it.
 pub async fn delete(tx: &mut Tx, user: UserId) -> Result<(), Error> {
+    elevation::delete(tx, user).await?;
     sql("DELETE FROM role_binding WHERE subject = $1 AND scope_kind = $2 AND scope_id = $3")
         .bind_text(user)
         .bind_text(ScopeKind::Organization.as_str())
@@ -45,6 +56,24 @@ pub async fn get(tx: &mut Tx, user: UserId) -> Result<Option<Role>, Error> {
     .fetch_optional(tx)
     .await?;
     decode_row(row, "role_binding", |row| row.parse("role"))
+}
+
+/// The role of a user at this time: that in the organisation, or a higher one that was granted until later. `None` without a role in the organisation.
+pub async fn get_effective(tx: &mut Tx, user: UserId, now: Timestamp) -> Result<Option<Role>, Error> {
+    let row = sql("SELECT b.subject AS id, b.role AS role, e.role AS elevated FROM role_binding b \
+         LEFT JOIN elevation e ON e.user_id = b.subject AND e.expires_at > $1 \
+         WHERE b.subject = $2 AND b.scope_kind = $3 AND b.scope_id = $4")
+    .bind(now.millis())
+    .bind_text(user)
+    .bind_text(ScopeKind::Organization.as_str())
+    .bind_text(ORGANIZATION)
+    .fetch_optional(tx)
+    .await?;
+    decode_row(row, "role_binding", |row| {
+        let role: Role = row.parse("role")?;
+        let elevated: Option<Role> = row.opt_parse("elevated")?;
+        Ok(elevated.map_or(role, |elevated| elevated.max(role)))
+    })
 }
 
 /// The users with this role who can sign in with a password, other than `except`: whether a user of an identity provider can depends on

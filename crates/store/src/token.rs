@@ -3,6 +3,7 @@
 use std::fmt;
 
 use domain::role::Role;
+use domain::token_actions::TokenActions;
 use domain::{ProjectId, Timestamp, TokenId, UserId};
 
 use crate::decode::{decode_readable_rows, decode_row};
@@ -33,6 +34,8 @@ pub struct ApiTokenRecord {
     pub project: Option<ProjectId>,
     /// Whether it may create further tokens.
     pub can_mint: bool,
+    /// The only actions that it may do in addition to reading; `None` for all of its role.
+    pub actions: Option<TokenActions>,
 }
 
 /// Without the hash: it must not appear in a log.
@@ -57,6 +60,7 @@ table_row! {
     Fixed role = token.role.as_str() => role: parse;
     Fixed project_id = token.project.map(|project| project.to_string()) => project: opt_parse;
     Fixed can_mint = token.can_mint => can_mint: flag;
+    Fixed actions = token.actions.as_ref().map(ToString::to_string) => actions: opt_parse;
 }
 
 fn select() -> Sql {

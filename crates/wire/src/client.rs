@@ -43,6 +43,7 @@ pub use agent::{AgentClient, AgentError, DesiredStateStream};
 pub use chart::{RenderQuery, ValuesQuery};
 pub use chart_repository::CatalogQuery;
 pub use search::SearchRequest;
+pub use token::generate_token_secret;
 pub use watch::WatchStream;
 pub use workload::RevisionQuery;
 

@@ -23,7 +23,7 @@ pub mod workload;
 
 pub use client::{
     AgentClient, AgentError, CatalogQuery, Client, RenderQuery, RevisionQuery, SearchRequest, ValuesQuery,
-    WatchStream,
+    WatchStream, generate_token_secret,
 };
 pub use cluster::{ClusterFault, ClusterPatch, ClusterPreview, FaultRequest};
 pub use error::Error;

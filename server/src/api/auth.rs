@@ -22,7 +22,7 @@ pub struct AccessQuery {
     pub name: Option<String>,
 }
 
-/// Whether the role of the caller allows an action, and which role does.
+/// Whether the role of the caller, and the API token, allow an action, and which role does.
 ///
 /// Roles apply to the whole organisation: the answer is the same for all its workloads and clusters. For one that does not exist
 /// there is none.
@@ -45,5 +45,6 @@ pub async fn can_i(
     if let Some(name) = &query.name {
         hub.check_action_object(action, name).await?;
     }
-    Ok(Json(AccessReview::new(&actor.name, actor.role, action)))
+    let review = AccessReview::new(&actor.name, actor.role, action);
+    Ok(Json(review.limited_to(actor.token_actions())))
 }

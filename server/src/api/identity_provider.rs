@@ -6,6 +6,7 @@ pub mod delete;
 pub mod get;
 pub mod list;
 pub mod put;
+pub mod test;
 
 /// Path parameters of a provider.
 #[derive(Debug, Deserialize)]

@@ -5,6 +5,7 @@ use serde::Deserialize;
 pub mod change_password;
 pub mod delete_token;
 pub mod disable;
+pub mod elevation;
 pub mod enable;
 pub mod identity;
 pub mod invite;

@@ -1,12 +1,14 @@
 //! The audit log: what is recorded of requests, and its verification and export.
 
-use axum::http::{Method, StatusCode};
+use axum::body::Body;
+use axum::http::{Method, Request, StatusCode};
 use domain::audit::{AuditEntry, AuditHead};
 use domain::role::Role;
+use domain::server_status::AuditFileStatus;
 use serde_json::{Value, json};
 
 use crate::roles::RoleUser;
-use crate::sessions::form;
+use crate::sessions::{cookie, form, sign_in};
 use crate::test_server::{TestServer, WORKLOADS, new_workload};
 
 /// The entries of a query, oldest first.
@@ -100,4 +102,24 @@ async fn the_log_is_verified_and_exported_in_both_formats() {
     let end = server.get(&format!("/api/v1/audit/export?after={}", head.seq)).await;
     assert_eq!((end.status, &*end.text), (StatusCode::OK, ""));
     assert_eq!(server.get("/api/v1/audit?outcome=lost").await.problem().0, 400);
+}
+
+#[tokio::test]
+async fn the_status_of_the_server_has_how_far_the_file_of_the_log_is_and_why_it_stopped() {
+    let server = TestServer::start().await;
+    assert_eq!(server.get("/api/v1/server-status").await.json()["auditFile"], Value::Null, "it writes none");
+    let problem = "The audit log is not appended to its file: no space left.";
+    server.hub.set_audit_file(AuditFileStatus { position: 7, behind: 2, problem: Some(problem.to_owned()) });
+    let status = server.get("/api/v1/server-status").await.json();
+    assert_eq!(status["auditFile"], json!({"position": 7, "behind": 2, "problem": problem}));
+    let metrics = server.get("/metrics").await.text;
+    for line in
+        ["flotilla_audit_file_position 7", "flotilla_audit_file_behind 2", "flotilla_audit_file_blocked 1"]
+    {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    let admin = cookie(&sign_in(&server).await);
+    let page = Request::get("/settings?tab=health").header("cookie", admin).header("accept", "text/html");
+    let page = server.send_raw(page.body(Body::empty()).unwrap()).await;
+    assert!(page.text.contains("stopped at entry 7") && page.text.contains(problem), "{}", page.text);
 }

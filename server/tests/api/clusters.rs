@@ -302,4 +302,11 @@ async fn the_status_of_the_server_names_its_engine_and_its_queues() {
     assert!(status["database"].as_str().unwrap().starts_with("SQLite 3."), "{status}");
     assert_eq!(status["queues"][0], json!({ "name": "placer", "due": 0 }));
     assert_eq!(status.get("outage"), None);
+    let encryption = &status["encryption"];
+    assert_eq!(
+        (&encryption["dataKeys"], encryption["activeSince"].is_null()),
+        (&json!(1), false),
+        "{status}"
+    );
+    assert!(["running", "complete"].contains(&encryption["mode"].as_str().unwrap()), "{status}");
 }

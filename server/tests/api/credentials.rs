@@ -11,11 +11,17 @@ use crate::roles::RoleUser;
 use crate::sessions::{cookie, form, sign_in};
 use crate::test_server::{PASSWORD, TestResponse, TestServer, USER_NAME, WORKLOADS, new_workload};
 
-const TOKENS: &str = "/api/v1/tokens";
+pub const TOKENS: &str = "/api/v1/tokens";
 const USERS: &str = "/api/v1/users";
 const NEW_PASSWORD: &str = "another long phrase 7";
 
-async fn send_as(server: &TestServer, token: &str, method: Method, path: &str, body: &Value) -> TestResponse {
+pub async fn send_as(
+    server: &TestServer,
+    token: &str,
+    method: Method,
+    path: &str,
+    body: &Value,
+) -> TestResponse {
     let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
     let request = request.header("authorization", format!("Bearer {token}"));
     server.send_raw(request.body(Body::from(body.to_string())).unwrap()).await

@@ -17,8 +17,8 @@ use crate::openid_server::{CLIENT_ID, CLIENT_SECRET, OpenIdServer, parse_query};
 use crate::sessions::{cookie, set_cookie, sign_in};
 use crate::test_server::{TestResponse, TestServer};
 
-const PROVIDERS: &str = "/api/v1/identity-providers";
-const CONSOLE: &str = "https://flotilla.example.com";
+pub const PROVIDERS: &str = "/api/v1/identity-providers";
+pub const CONSOLE: &str = "https://flotilla.example.com";
 
 /// A server with a provider, and a clock that only the test moves.
 pub struct SignInTest {
@@ -65,7 +65,7 @@ impl SignInTest {
         self.offset.fetch_add(1_000 * seconds, Ordering::Relaxed);
     }
 
-    fn provider(&self) -> Value {
+    pub fn provider(&self) -> Value {
         json!({
             "displayName": "Example Inc",
             "issuer": self.openid.issuer,
@@ -75,7 +75,7 @@ impl SignInTest {
         })
     }
 
-    async fn save(&self, name: &str, provider: &Value) -> TestResponse {
+    pub async fn save(&self, name: &str, provider: &Value) -> TestResponse {
         self.server.send_json(Method::PUT, &format!("{PROVIDERS}/{name}"), &[], provider).await
     }
 

@@ -192,8 +192,11 @@ async fn s1_24_the_openapi_document_lists_these_operations_on_users() {
     /api/v1/identity-providers/{provider} DELETE deleteIdentityProvider
     /api/v1/identity-providers/{provider} GET getIdentityProvider
     /api/v1/identity-providers/{provider} PUT putIdentityProvider
+    /api/v1/identity-providers/{provider}:test POST testIdentityProvider
     /api/v1/users GET listUsers
     /api/v1/users POST inviteUser
+    /api/v1/users/{user}/elevation DELETE endElevation
+    /api/v1/users/{user}/elevation PUT elevateUser
     /api/v1/users/{user}/identity GET getUserIdentity
     /api/v1/users/{user}/role PUT setUserRole
     /api/v1/users/{user}/sessions DELETE revokeUserSessions

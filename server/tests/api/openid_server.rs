@@ -244,7 +244,10 @@ async fn serve_tokens(
     Form(form): Form<HashMap<String, String>>,
 ) -> OpenIdResponse {
     let login = BASE64_STANDARD.encode(format!("{CLIENT_ID}:{CLIENT_SECRET}"));
-    assert_eq!(headers["authorization"], format!("Basic {login}"));
+    let authorization = headers.get("authorization").and_then(|value| value.to_str().ok());
+    if authorization != Some(format!("Basic {login}").as_str()) {
+        return (StatusCode::UNAUTHORIZED, Json(json!({"error": "invalid_client"})));
+    }
     let refused = (StatusCode::BAD_REQUEST, Json(json!({"error": "invalid_grant"})));
     if form["grant_type"] == "refresh_token" {
         let gate = {

@@ -12,7 +12,7 @@ use crate::test_server::{TestResponse, TestServer, WORKLOADS, options_with_agent
 
 /// The pages without a dialog, in each of their tabs. The workloads `web`, `chart` and `git` have their files in the draft, in a chart and in a
 /// Git repository.
-const PAGES: [&str; 50] = [
+const PAGES: [&str; 51] = [
     "/",
     "/workloads",
     "/workloads/new",
@@ -59,6 +59,7 @@ const PAGES: [&str; 50] = [
     "/settings",
     "/settings?tab=sessions",
     "/settings?tab=notifications",
+    "/settings?tab=identity-providers",
     "/settings?tab=project",
     "/settings?tab=appearance",
     "/settings?tab=about",

@@ -67,14 +67,14 @@ async fn create_users(server: &TestServer) -> Vec<RoleUser> {
 }
 
 /// Whether a response is a refusal because of the role. The body of a stream is not read.
-async fn is_forbidden(server: &TestServer, request: Request<Body>) -> bool {
+pub async fn is_forbidden(server: &TestServer, request: Request<Body>) -> bool {
     let response = tower::ServiceExt::oneshot(server.app.router.clone(), request).await.unwrap();
     assert_ne!(response.status(), StatusCode::UNAUTHORIZED);
     response.status() == StatusCode::FORBIDDEN
         && TestResponse::read(response).await.json()["code"] == "Forbidden"
 }
 
-fn public_path(path: &str) -> String {
+pub fn public_path(path: &str) -> String {
     let path = path
         .replace("{verb}", "pause")
         .replace("{project}", "default")

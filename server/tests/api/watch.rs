@@ -21,7 +21,7 @@ struct WatchFrame {
     data: String,
 }
 
-struct OpenWatch {
+pub struct OpenWatch {
     body: BodyDataStream,
     text: String,
 }
@@ -192,7 +192,7 @@ async fn p20_a_user_has_a_limited_number_of_streams_and_may_open_another_when_on
 }
 
 /// Opens a stream with these credentials and reads the frame with which it begins.
-async fn open_as(server: &TestServer, header: (&str, &str)) -> OpenWatch {
+pub async fn open_as(server: &TestServer, header: (&str, &str)) -> OpenWatch {
     let request = axum::http::Request::get(WATCH).header(header.0, header.1).body(Body::empty()).unwrap();
     let response = server.app.router.clone().oneshot(request).await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
@@ -202,7 +202,7 @@ async fn open_as(server: &TestServer, header: (&str, &str)) -> OpenWatch {
 }
 
 /// Reads until the stream ends. A frame that does not come within the timeout fails the test.
-async fn read_to_end(mut stream: OpenWatch) {
+pub async fn read_to_end(mut stream: OpenWatch) {
     while stream.next().await.is_some() {}
 }
 

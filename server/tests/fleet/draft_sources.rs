@@ -21,6 +21,16 @@ pub async fn viewer_of(fleet: &TestFleet) -> Client {
     Client::new(&fleet.url, &token).unwrap()
 }
 
+/// A client with a token that may only change drafts.
+async fn draft_writer_of(fleet: &TestFleet) -> Client {
+    let user = fleet.hub.ensure_user("eve", "correct horse battery").await.unwrap();
+    let actor = Actor::new("eve", ActorKind::Session(user), Role::Admin);
+    let actions = Some(vec!["edit".to_owned()]);
+    let token = NewApiToken { role: Some(Role::Editor), actions, ..NewApiToken::new("drafts", 1) };
+    let token = fleet.hub.create_token(&actor, &token).await.unwrap().secret;
+    Client::new(&fleet.url, &token).unwrap()
+}
+
 /// The findings on a draft with this source, as `CODE message hint`.
 async fn check(client: &Client, source: RemoteSource) -> Vec<String> {
     let mut new = web_workload();
@@ -34,7 +44,7 @@ fn is_refused(findings: &[String]) -> bool {
     findings.iter().any(|found| {
         found.starts_with("G122")
             && found.contains("is not stored on this server")
-            && found.contains("you need the role editor")
+            && (found.contains("you need the role editor") || found.contains("needs the action check-source"))
     })
 }
 
@@ -77,14 +87,14 @@ async fn register(fleet: &TestFleet, server: &HttpServer, git_url: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_check_of_a_viewer_sends_no_request_to_the_source_that_its_draft_names() {
+async fn a_check_without_the_right_to_read_sources_sends_no_request_to_the_one_that_its_draft_names() {
     with_timeout(Box::pin(async {
         let server = HttpServer::start(|_, _| HttpResponse::status(404)).await;
         let fleet = git_fleet().await;
         fleet.hub.set_repository_client(RepositoryClient::new(RemoteAccess::PrivateHttp).unwrap());
         let git_url = server.url("/acme/deploy.git");
         register(&fleet, &server, &git_url).await;
-        let viewer = viewer_of(&fleet).await;
+        let readers = [viewer_of(&fleet).await, draft_writer_of(&fleet).await];
         let is_sent = || server.paths().iter().any(|path| path.contains("/acme/deploy"));
         let artifact = server.url("/acme/deploy").replace("http://", "oci://");
         let source_of = |url: &str, reference: &str, pinned: Option<&str>| RemoteSource {
@@ -102,10 +112,11 @@ async fn a_check_of_a_viewer_sends_no_request_to_the_source_that_its_draft_names
             source_of(&artifact, "stable", Some(&digest)),
             source_of(&artifact, &digest, None),
         ] {
-            let case = format!("{source:?}");
-            let findings = check(&viewer, source).await;
-            assert!(is_refused(&findings), "{case}: {findings:?}");
-            assert!(!is_sent(), "{case}: {:?}", server.paths());
+            for reader in &readers {
+                let findings = check(reader, source.clone()).await;
+                assert!(is_refused(&findings), "{source:?}: {findings:?}");
+                assert!(!is_sent(), "{source:?}: {:?}", server.paths());
+            }
         }
         // Who may check sources has them read, with the same request.
         for url in [&git_url, &artifact] {

@@ -175,7 +175,7 @@ fn status_fault(status: &str, is_named: bool) -> Option<&'static str> {
 #[test]
 fn tests_that_the_pages_name_exist() {
     let mut faults = Vec::new();
-    for page in ["docs/promises.md", "docs/kubernetes.md"] {
+    for page in ["docs/promises.md", "docs/kubernetes.md", "docs/known-vulnerabilities.md"] {
         for (number, line) in read_text(&repository_root().join(page)).lines().enumerate() {
             for (path, names) in cited_tests(line) {
                 let file = repository_root().join(path);

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use domain::authorization::UserAction;
+use domain::token_actions::TokenActions;
 
 use crate::connection::ServerConnection;
 use crate::exit::ExitStatus;
@@ -58,14 +59,26 @@ impl CanIArgs {
     }
 }
 
+/// The actions that the token is limited to. One of a later server is not left out: what the token may do would not be known.
+fn parse_token_actions(names: Option<Vec<String>>) -> Result<Option<TokenActions>, Failure> {
+    let parsed = names.map(|names| names.join(" ").parse::<TokenActions>()).transpose();
+    parsed.map_err(|error| {
+        Failure::new(
+            format!("The server has an action of a later version: {error}."),
+            "flotilla version".to_owned(),
+        )
+    })
+}
+
 async fn list_actions(
     remote: &ServerConnection,
     output: OutputArgs,
     out: &Printer,
 ) -> Result<ExitStatus, Failure> {
-    let role = remote.client.review_access(UserAction::View, None).await?.role;
-    let reviews: Vec<_> =
-        UserAction::ALL.iter().map(|action| wire::AccessReview::new("", role, *action)).collect();
+    let own = remote.client.review_access(UserAction::View, None).await?;
+    let (role, limit) = (own.role, parse_token_actions(own.token_actions)?);
+    let review = |action: &UserAction| wire::AccessReview::new("", role, *action).limited_to(limit.as_ref());
+    let reviews: Vec<_> = UserAction::ALL.iter().map(review).collect();
     if output.format.is_machine() {
         out.print_value(&reviews, output.format)?;
         return Ok(ExitStatus::Success);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use domain::identity_provider::{GroupRole, IdentityProvider, IdentityProviderPut};
+use domain::identity_provider::{GroupRole, IdentityProvider, IdentityProviderPut, ProviderTest};
 use domain::role::Role;
 
 use crate::confirm::ConfirmArgs;
@@ -22,6 +22,15 @@ pub enum IdentityProviderCommand {
         output: OutputArgs,
     },
     Set(Box<SetIdentityProviderArgs>),
+    /// Test the connection to an identity provider: discovery document, keys, scopes, and whether it accepts the client
+    ///
+    /// The exit code is 1 unless every check passed.
+    Test {
+        /// Name of the provider
+        provider: String,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
     /// Remove an identity provider, and end its sessions; its users stay and can't sign in
     Remove {
         /// Name of the provider
@@ -82,6 +91,13 @@ impl IdentityProviderCommand {
                 print_list(&remote.client.list_identity_providers().await?, output.format, out)?;
             }
             Self::Set(set) => set.run(remote, out).await?,
+            Self::Test { provider, output } => {
+                let test = remote.client.test_identity_provider(&provider).await?;
+                print_test(&test, output.format, out)?;
+                if !test.succeeded {
+                    return Ok(ExitStatus::Failed);
+                }
+            }
             Self::Remove { provider, confirm } => {
                 confirm.confirm(&format!(
                     "The identity provider {provider} will be removed. Its users are signed out and can't sign in any more."
@@ -114,8 +130,21 @@ impl SetIdentityProviderArgs {
         out.print_line(&format!("identity provider/{} saved", saved.name))?;
         out.print_note(&format!("Redirect URI: {}", saved.redirect_uri));
         out.print_note(&format!("Back-channel logout URI: {}", saved.logout_uri));
+        out.print_note(&format!("Test it: flotilla identity-provider test {}", saved.name));
         Ok(())
     }
+}
+
+fn print_test(test: &ProviderTest, format: Format, out: &Printer) -> Result<(), Failure> {
+    if format.is_machine() {
+        return out.print_value(test, format);
+    }
+    let mut table = Table::new(&["CHECK", "RESULT", "MESSAGE"]);
+    for check in &test.checks {
+        let row = table.add_row().text(check.check.label()).text(check.outcome.as_str());
+        row.text(&check.message);
+    }
+    out.print_table(&table, "Nothing was checked.")
 }
 
 fn print_list(providers: &[IdentityProvider], format: Format, out: &Printer) -> Result<(), Failure> {

@@ -1,8 +1,13 @@
 //! `flotilla login`: verifies a token on a server and stores both in the context file. The token is never shown.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
+use std::time::Duration;
 
 use clap::Args;
+use domain::Digest;
+use domain::api_token::confirmation_code;
+use domain::authorization::UserAction;
+use tokio::time::{Instant, sleep};
 use wire::Client;
 
 use crate::config::{self, ContextFile, ServerContext};
@@ -13,11 +18,15 @@ use crate::output::Printer;
 
 /// Upper limit of a token, in bytes.
 const MAX_TOKEN_BYTES: usize = 4096;
+/// How long a user may take to allow it in the browser.
+const BROWSER_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+/// Pause between two requests that find out whether it is allowed.
+const BROWSER_PAUSE: Duration = Duration::from_secs(2);
 
 /// Sign in to a server with an API token, and store both for the next commands
 ///
 /// Create the token in the console, in Settings. It is read from --token, FLOTILLA_TOKEN, or stdin; a terminal prompts for
-/// it without showing it.
+/// it without showing it. With --browser it is allowed there instead: also for users of an identity provider.
 #[derive(Args)]
 pub struct LoginArgs {
     /// Address of the server, such as https://flotilla.example.com
@@ -25,6 +34,9 @@ pub struct LoginArgs {
     /// Name of the new context [default: the host of the server]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    /// Print a link to the console, and a code that is typed there; no token is typed
+    #[arg(long)]
+    browser: bool,
 }
 
 impl LoginArgs {
@@ -39,6 +51,7 @@ impl LoginArgs {
         // An invalid address is reported before a secret is typed.
         Client::new(&server, "")?;
         let token = match globals.token() {
+            _ if self.browser => authorize_in_browser(&server, out).await?,
             Some(token) => token.to_owned(),
             None => read_token(&server)?,
         };
@@ -62,6 +75,35 @@ impl LoginArgs {
             path.display()
         ));
         Ok(ExitStatus::Success)
+    }
+}
+
+/// Waits until the user has allowed a new secret in the console. It is generated here, and only its hash is in the link: whoever sees the link learns nothing
+/// that can be used. The code is not in the link: the user types it, so that nobody allows a link that came from somebody else.
+async fn authorize_in_browser(server: &str, out: &Printer) -> Result<String, Failure> {
+    let token = wire::generate_token_secret();
+    let hash = Digest::compute(token.as_bytes());
+    let client = Client::new(server, &token)?;
+    out.print_note("Open this page, and type the code there:");
+    out.print_note(&format!("{}/settings?authorize={}", client.server_url(), hash.as_str()));
+    out.print_note(&format!("Code: {}", confirmation_code(&hash)));
+    let deadline = Instant::now() + BROWSER_TIMEOUT;
+    loop {
+        match client.review_access(UserAction::View, None).await {
+            // Whoever has allowed it decides as whom the next commands act.
+            Ok(access) => {
+                out.print_note(&format!("{} has allowed it, with the role {}.", access.user, access.role));
+                return Ok(token);
+            }
+            // Not allowed yet.
+            Err(error) if error.is_unauthenticated() => {}
+            Err(error) => return Err(error.into()),
+        }
+        if Instant::now() >= deadline {
+            let message = "Nobody allowed it within 10 minutes; nothing was stored.";
+            return Err(Failure::new(message, format!("flotilla login --browser {server}")));
+        }
+        sleep(BROWSER_PAUSE).await;
     }
 }
 

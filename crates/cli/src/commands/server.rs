@@ -49,6 +49,15 @@ async fn print_status(remote: &ServerConnection, output: OutputArgs, out: &Print
             add("rendering", problem.clone());
         }
     }
+    if let Some(encryption) = &status.encryption {
+        let since = encryption
+            .active_since
+            .map(|since| format!(", the active one for {}", clock::format_age(since, now)));
+        add("encryption", format!("{}{}", encryption.describe(), since.unwrap_or_default()));
+    }
+    if let Some(file) = &status.audit_file {
+        add("audit file", file.describe());
+    }
     for task in &status.tasks {
         let counts = format!("{} restarts, {} failed passes", task.restarts, task.failed_passes);
         add(&format!("task {}", task.name), format!("{}/{} running, {counts}", task.running, task.expected));

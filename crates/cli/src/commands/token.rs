@@ -36,6 +36,9 @@ pub struct CreateArgs {
     /// Its role, not above yours: viewer, editor, publisher, approver or admin [default: your role]
     #[arg(long, value_name = "ROLE")]
     role: Option<Role>,
+    /// An action that it may do in addition to reading, such as publish; may be repeated [default: all of its role]
+    #[arg(long = "action", value_name = "ACTION")]
+    actions: Vec<String>,
     /// The project that it is for
     #[arg(long, value_name = "PROJECT")]
     project: Option<String>,
@@ -81,6 +84,8 @@ impl CreateArgs {
             project: self.project,
             days: self.days,
             can_mint: self.can_mint.then_some(true),
+            actions: Some(self.actions).filter(|actions| !actions.is_empty()),
+            secret_hash: None,
         };
         let created = remote.client.create_token(&new).await?;
         if self.output.format.is_machine() {
@@ -156,7 +161,7 @@ async fn print_list(
     if output.format.is_machine() {
         return out.print_value(&tokens, output.format);
     }
-    let mut table = Table::new(&["ID", "NAME", "ROLE", "LAST USED", "EXPIRES"]);
+    let mut table = Table::new(&["ID", "NAME", "ROLE", "ACTIONS", "LAST USED", "EXPIRES"]);
     for token in &tokens {
         let used = token.last_used_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
         let expires = token.expires_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
@@ -165,6 +170,7 @@ async fn print_list(
             .text(token.id.to_string())
             .text(&token.name)
             .text(token.role.as_str())
+            .text(token.actions.as_ref().map_or_else(|| "all".to_owned(), |actions| actions.join(", ")))
             .text(used)
             .text(expires);
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use domain::identity_provider::UserIdentity;
 use domain::role::Role;
+use domain::user::NewElevation;
 use wire::{NewUser, PasswordChange, PasswordLink};
 
 use crate::clock;
@@ -30,6 +31,12 @@ pub enum UserCommand {
         user: String,
         /// The role: viewer, editor, publisher, approver or admin
         role: Role,
+    },
+    Elevate(ElevateArgs),
+    /// End the higher role of a user before its time
+    EndElevation {
+        /// Name of the user
+        user: String,
     },
     /// Create a link with which a user sets a new password; it is printed only once
     ResetPassword {
@@ -70,6 +77,22 @@ pub struct InviteArgs {
     role: Role,
     #[command(flatten)]
     output: OutputArgs,
+}
+
+/// Give a user a higher role until a time; it ends by itself
+#[derive(Args)]
+pub struct ElevateArgs {
+    /// Name of the user
+    user: String,
+    /// The role, above that of the user and below admin
+    #[arg(long, value_name = "ROLE")]
+    role: Role,
+    /// For how long, in minutes, at most 1440
+    #[arg(long, default_value_t = 60, value_name = "N")]
+    minutes: u32,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
 }
 
 /// Change your own password; your other sessions in the console end
@@ -114,6 +137,17 @@ impl UserCommand {
             Self::SetRole { user, role } => {
                 let user = remote.client.set_user_role(&user, role).await?;
                 out.print_line(&format!("user/{} is {}", user.name, user.role))?;
+            }
+            Self::Elevate(ElevateArgs { user, role, minutes, reason }) => {
+                let new = NewElevation { role, minutes, reason };
+                let user = remote.client.elevate_user(&user, &new).await?;
+                let until =
+                    user.elevation.map(|one| format!(" until {}", one.expires_at)).unwrap_or_default();
+                out.print_line(&format!("user/{} is {role}{until}", user.name))?;
+            }
+            Self::EndElevation { user } => {
+                remote.client.end_elevation(&user).await?;
+                out.print_line(&format!("user/{user} is no longer elevated"))?;
             }
             Self::ResetPassword { user, output } => {
                 let link = remote.client.reset_password(&user).await?;
@@ -215,7 +249,11 @@ async fn print_list(remote: &ServerConnection, output: OutputArgs, out: &Printer
     let mut table = Table::new(&["NAME", "ROLE", "STATE", "LAST SIGN-IN"]);
     for user in &users {
         let last = user.last_sign_in_at.map_or_else(|| "never".to_owned(), |at| at.to_string());
-        table.add_row().text(&user.name).text(user.role.as_str()).text(user.state.label()).text(last);
+        let role = match &user.elevation {
+            Some(one) => format!("{} ({} until {})", user.role, one.role, one.expires_at),
+            None => user.role.to_string(),
+        };
+        table.add_row().text(&user.name).text(role).text(user.state.label()).text(last);
     }
     out.print_table(&table, "There are no users.")
 }

@@ -1,6 +1,81 @@
 //! `flotilla identity-provider`.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use serde_json::json;
+
 use crate::test_server::TestServer;
+
+/// A provider that publishes a document and a key, and refuses every code; returns its issuer. It ends with the test.
+fn start_provider() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let issuer = format!("http://{}", listener.local_addr().unwrap());
+    let served = issuer.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            answer_request(stream, &served);
+        }
+    });
+    issuer
+}
+
+/// Answers one request. A client that is gone is ignored.
+fn answer_request(mut stream: TcpStream, issuer: &str) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut lines = Vec::new();
+    while let Some(Ok(line)) =
+        reader.by_ref().lines().next().filter(|line| !matches!(line, Ok(text) if text.is_empty()))
+    {
+        lines.push(line.to_ascii_lowercase());
+    }
+    let length = lines.iter().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
+    let mut body = vec![0_u8; length.unwrap_or(0)];
+    let _ = reader.read_exact(&mut body);
+    let path = lines.first().and_then(|line| line.split(' ').nth(1)).unwrap_or_default();
+    let (status, answer) = match path {
+        "/.well-known/openid-configuration" => (
+            "200 OK",
+            json!({
+                "issuer": issuer,
+                "authorization_endpoint": format!("{issuer}/authorize"),
+                "token_endpoint": format!("{issuer}/token"),
+                "jwks_uri": format!("{issuer}/keys"),
+            }),
+        ),
+        "/keys" => {
+            let coordinate = "A".repeat(43);
+            let key = json!({"kty": "EC", "crv": "P-256", "x": coordinate, "y": coordinate});
+            ("200 OK", json!({"keys": [key]}))
+        }
+        _ => ("400 Bad Request", json!({"error": "invalid_grant"})),
+    };
+    let answer = answer.to_string();
+    let head = format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\nconnection: close\r\n");
+    let _ = write!(stream, "{head}content-length: {}\r\n\r\n{answer}", answer.len());
+}
+
+#[test]
+fn a_test_of_an_identity_provider_prints_every_check_and_fails_unless_all_passed() {
+    let server = TestServer::start_new();
+    let set = |name: &str, issuer: &str| {
+        let args = ["identity-provider", "set", name, "--issuer", issuer, "--client-id", "flotilla"];
+        assert_eq!(server.run_cli(&args).exit_code, 0);
+    };
+    set("works", &start_provider());
+    // Nothing listens at this port.
+    set("gone", "http://127.0.0.1:9");
+    let works = server.run_cli(&["identity-provider", "test", "works"]);
+    assert_eq!(works.exit_code, 0, "{works}");
+    for shown in ["Discovery document", "Keys", "Client", "passed"] {
+        assert!(works.stdout.contains(shown), "{shown}: {works}");
+    }
+    let json = server.run_cli_json(&["identity-provider", "test", "works", "-o", "json"]);
+    assert_eq!((&json["succeeded"], &json["checks"][2]["check"]), (&true.into(), &"client".into()), "{json}");
+    let gone = server.run_cli(&["identity-provider", "test", "gone"]);
+    assert_eq!(gone.exit_code, 1, "{gone}");
+    assert!(gone.stdout.contains("failed") && !gone.stdout.contains("passed"), "{gone}");
+}
 
 #[test]
 fn an_identity_provider_is_saved_listed_and_removed_and_its_secret_is_not_printed() {

@@ -1,6 +1,7 @@
 //! Tests the built command line against the real server with simulated clusters, in the order of a user's work.
 
 mod access;
+mod audit_file;
 mod bad_inputs;
 mod bulk;
 mod channels;

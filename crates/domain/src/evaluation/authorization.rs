@@ -1,5 +1,7 @@
 //! Authorization: which role an action needs. Hub, console, REST and command line call the same function.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
@@ -94,9 +96,8 @@ pub enum UserAction {
     ViewAudit,
 }
 
-/// An action needs a higher role.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("To {} you need the role {required}; yours is {role}. {}", .action.phrase(), WHO_GRANTS)]
+/// An action needs a higher role, or an API token that was created for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoleRequired {
     /// What was requested.
     pub action: UserAction,
@@ -104,10 +105,33 @@ pub struct RoleRequired {
     pub role: Role,
     /// The least role that may do it.
     pub required: Role,
+    /// Whether the role allows it, and the API token does not.
+    #[serde(default)]
+    pub is_of_token: bool,
 }
+
+impl fmt::Display for RoleRequired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { action, role, required, is_of_token } = self;
+        let phrase = action.phrase();
+        if *is_of_token {
+            let action = action.as_str();
+            return write!(
+                f,
+                "To {phrase} this API token needs the action {action}, with which it was not created. {WHO_CREATES}"
+            );
+        }
+        write!(f, "To {phrase} you need the role {required}; yours is {role}. {WHO_GRANTS}")
+    }
+}
+
+impl std::error::Error for RoleRequired {}
 
 /// Who can change a role.
 pub const WHO_GRANTS: &str = "An admin can grant it under Settings, People.";
+
+/// Who can create a token with another action.
+const WHO_CREATES: &str = "Create another token under Settings.";
 
 /// Text that is not an action.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -219,7 +243,7 @@ impl UserAction {
 /// It needs a higher role, which the error names.
 pub fn authorize(role: Role, action: UserAction) -> Result<(), RoleRequired> {
     let required = action.required_role();
-    if role >= required { Ok(()) } else { Err(RoleRequired { action, role, required }) }
+    if role >= required { Ok(()) } else { Err(RoleRequired { action, role, required, is_of_token: false }) }
 }
 
 /// The table of actions by the least role that may do them, in Markdown.

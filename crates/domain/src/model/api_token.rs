@@ -3,11 +3,30 @@
 use serde::{Deserialize, Serialize};
 
 use super::role::Role;
+use crate::kubernetes::digest::Digest;
 use crate::kubernetes::id::TokenId;
 use crate::kubernetes::time::Timestamp;
 
 /// Lifetime of a token whose creator does not say how long, in days.
 pub const DEFAULT_DAYS: u32 = 30;
+
+/// Prefix of the secret of every token, so that secret scanners recognise it.
+pub const TOKEN_PREFIX: &str = "flt_";
+
+/// The code that a user types before a token is created whose secret a program has generated: the beginning of its hash, such as `1a2b-3c4d-5e6f`.
+pub fn confirmation_code(secret_hash: &Digest) -> String {
+    let digits = secret_hash.as_str().trim_start_matches("sha256:");
+    [0..4, 4..8, 8..12].map(|range| digits.get(range).unwrap_or_default()).join("-")
+}
+
+/// Whether this is what a user typed as the code of this hash: in upper case, without hyphens or with spaces too.
+pub fn is_confirmed(secret_hash: &Digest, typed: &str) -> bool {
+    let digits = |text: &str| -> String {
+        let typed = text.chars().filter(|character| !character.is_whitespace() && *character != '-');
+        typed.map(|character| character.to_ascii_lowercase()).collect()
+    };
+    digits(typed) == digits(&confirmation_code(secret_hash))
+}
 
 /// A token to create.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +48,12 @@ pub struct NewApiToken {
     /// rights in other ways.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub can_mint: Option<bool>,
+    /// The only actions that it may do, in addition to reading what its role may read; by default all of its role. At most those of the token that creates it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actions: Option<Vec<String>>,
+    /// The SHA-256 of its secret, which the client has generated and keeps: `flt_` and at least 32 random bytes as text. By default the server generates it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_hash: Option<Digest>,
 }
 
 const fn default_days() -> u32 {
@@ -38,7 +63,15 @@ const fn default_days() -> u32 {
 impl NewApiToken {
     /// A token with this name and lifetime, with the rights of its creator.
     pub fn new(name: impl Into<String>, days: u32) -> Self {
-        Self { name: name.into(), role: None, project: None, days, can_mint: None }
+        Self {
+            name: name.into(),
+            role: None,
+            project: None,
+            days,
+            can_mint: None,
+            actions: None,
+            secret_hash: None,
+        }
     }
 
     /// Whether it may create tokens, if a user with this role creates it.
@@ -79,6 +112,12 @@ impl ApiTokenCreated {
         Self { info, token: secret.clone(), secret, omitted: None }
     }
 
+    /// A token whose secret only the client knows.
+    pub fn with_secret_of_client(info: ApiToken) -> Self {
+        let omitted = "The client has generated the secret, and the server does not know it.";
+        Self { info, token: String::new(), secret: String::new(), omitted: Some(omitted.to_owned()) }
+    }
+
     /// The same without the secret, to be stored and sent to a client that repeats the request.
     #[must_use]
     pub fn without_secret(&self) -> Self {
@@ -109,10 +148,32 @@ pub struct ApiToken {
     pub project: Option<String>,
     /// Whether it may create and revoke tokens.
     pub can_mint: bool,
+    /// The only actions that it may do, in addition to reading; absent for all of its role.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actions: Option<Vec<String>>,
     /// When it was last used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Timestamp>,
     /// When it expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_that_is_typed_is_the_beginning_of_the_hash() {
+        let hash = Digest::compute(b"flt_secret");
+        let code = confirmation_code(&hash);
+        assert_eq!(code.replace('-', ""), hash.as_str()["sha256:".len()..][..12]);
+        assert_eq!(code.len(), 14);
+        for typed in [code.clone(), format!(" {} ", code.to_uppercase()), code.replace('-', "")] {
+            assert!(is_confirmed(&hash, &typed), "{typed:?}");
+        }
+        for wrong in ["", "-", "0000-0000-0000", &code[..9], hash.as_str()] {
+            assert!(!is_confirmed(&hash, wrong), "{wrong:?}");
+        }
+    }
 }

@@ -10,8 +10,10 @@ use crate::kubernetes::name;
 use crate::kubernetes::time::Timestamp;
 use crate::text::finding::Finding;
 
+mod connection;
 mod failure;
 
+pub use connection::{ProviderCheck, ProviderCheckKind, ProviderCheckOutcome, ProviderTest};
 pub use failure::SignInFailure;
 
 /// Code of the findings about a provider.

@@ -22,6 +22,12 @@ pub struct ServerStatus {
     /// The sandbox of Helm and kustomize; `None` before the server has set it up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renderer_sandbox: Option<RendererSandbox>,
+    /// The encryption of its database; `None` in the status of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encryption: Option<EncryptionHealth>,
+    /// The file to which it appends the audit log; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit_file: Option<AuditFileStatus>,
     /// When it was started.
     pub started_at: Timestamp,
     /// When this was read.
@@ -50,7 +56,63 @@ impl ServerStatus {
             })
         });
         let blocked = self.renderer_sandbox.as_ref().and_then(|sandbox| sandbox.problem.clone());
-        self.outage.clone().into_iter().chain(blocked).chain(stopped).chain(late).collect()
+        let unwritten = self.audit_file.as_ref().and_then(|file| file.problem.clone());
+        self.outage.clone().into_iter().chain(blocked).chain(unwritten).chain(stopped).chain(late).collect()
+    }
+}
+
+/// How far the encryption of the database is, and its data keys. It names no key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct EncryptionHealth {
+    /// `waiting` while values are in clear text, `running` while existing ones are being encrypted, `complete`.
+    pub mode: String,
+    /// Columns whose values are still being encrypted with the active key.
+    pub pending_columns: u32,
+    /// How many data keys there are.
+    pub data_keys: u32,
+    /// Since when the active key encrypts: when keys were rotated last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_since: Option<Timestamp>,
+}
+
+impl EncryptionHealth {
+    /// How far it is, such as `complete, 2 data keys`.
+    pub fn describe(&self) -> String {
+        let keys = match self.data_keys {
+            1 => "1 data key".to_owned(),
+            count => format!("{count} data keys"),
+        };
+        match self.pending_columns {
+            0 => format!("{}, {keys}", self.mode),
+            pending => format!("{}, {pending} columns left, {keys}", self.mode),
+        }
+    }
+}
+
+/// How far the file is to which a server appends the audit log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct AuditFileStatus {
+    /// The position of the last entry in the file; 0 for none.
+    pub position: i64,
+    /// How many entries of the log were not in it when it was written last.
+    pub behind: i64,
+    /// Why nothing is appended, and what to do; `None` while it is appended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl AuditFileStatus {
+    /// How far it is, such as `up to entry 12, 3 behind`.
+    pub fn describe(&self) -> String {
+        match (self.problem.is_some(), self.behind) {
+            (true, _) => format!("stopped at entry {}", self.position),
+            (false, 0) => format!("up to entry {}", self.position),
+            (false, behind) => format!("up to entry {}, {behind} behind", self.position),
+        }
     }
 }
 
@@ -171,6 +233,8 @@ mod tests {
             database: "SQLite".to_owned(),
             helm: None,
             renderer_sandbox: None,
+            encryption: None,
+            audit_file: None,
             started_at: Timestamp::from_millis(0),
             read_at: at,
             database_millis: 1,
@@ -187,14 +251,33 @@ mod tests {
             network_closed: true,
             problem: Some("Nothing is rendered.".to_owned()),
         });
+        status.audit_file = Some(AuditFileStatus {
+            position: 12,
+            behind: 0,
+            problem: Some("The audit log is not appended to its file: disk full.".to_owned()),
+        });
         assert_eq!(
             status.problems(),
             [
                 "The disk of the database is full.",
                 "Nothing is rendered.",
+                "The audit log is not appended to its file: disk full.",
                 "The task placer does not run; it is restarted.",
                 "The queue of the loop placer has had work for 2 min."
             ]
         );
+    }
+
+    #[test]
+    fn the_encryption_is_described_with_what_is_left() {
+        let mut health = EncryptionHealth {
+            mode: "running".to_owned(),
+            pending_columns: 3,
+            data_keys: 2,
+            active_since: None,
+        };
+        assert_eq!(health.describe(), "running, 3 columns left, 2 data keys");
+        (health.mode, health.pending_columns, health.data_keys) = ("complete".to_owned(), 0, 1);
+        assert_eq!(health.describe(), "complete, 1 data key");
     }
 }

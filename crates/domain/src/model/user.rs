@@ -54,6 +54,40 @@ pub struct User {
     /// The issuer of the identity provider that the user signs in with, and that the role comes from; absent for a user with a password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
+    /// A higher role until a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elevation: Option<Elevation>,
+}
+
+/// Longest elevation, in minutes.
+pub const MAX_ELEVATION_MINUTES: u32 = 24 * 60;
+
+/// A higher role of a user until a time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Elevation {
+    /// The role.
+    pub role: Role,
+    /// Why.
+    pub reason: String,
+    /// Who granted it.
+    pub created_by: String,
+    /// Until when it counts.
+    pub expires_at: Timestamp,
+}
+
+/// A higher role to grant until a time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewElevation {
+    /// The role, above that of the user and below admin: an admin could keep it.
+    pub role: Role,
+    /// For how long, in minutes, 1 to 1440.
+    pub minutes: u32,
+    /// Why, at most 200 characters.
+    pub reason: String,
 }
 
 /// A user to invite.

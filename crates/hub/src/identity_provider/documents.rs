@@ -167,16 +167,25 @@ impl Hub {
         }
     }
 
-    /// Sends a request to a provider.
+    /// Sends a request to a provider, or returns the reason as a sentence that contains no secret.
+    pub(super) async fn send_identity_request(
+        &self,
+        request: IdentityRequest,
+    ) -> Result<IdentityResponse, String> {
+        let Some(fetcher) = self.provider_directory().fetcher.get() else {
+            return Err(
+                "this server sends no requests to identity providers (--identity-providers off)".to_owned()
+            );
+        };
+        fetcher.fetch(request).await
+    }
+
+    /// Sends a request to a provider for a sign-in: the log has the reason of a failure.
     pub(super) async fn fetch_identity(
         &self,
         request: IdentityRequest,
     ) -> Result<IdentityResponse, SignInFailure> {
-        let Some(fetcher) = self.provider_directory().fetcher.get() else {
-            tracing::warn!("this server sends no requests to identity providers (--identity-providers off)");
-            return Err(SignInFailure::ProviderUnavailable);
-        };
-        fetcher.fetch(request).await.map_err(|error| {
+        self.send_identity_request(request).await.map_err(|error| {
             tracing::warn!(error, "an identity provider can't be read");
             SignInFailure::ProviderUnavailable
         })

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use domain::identity_provider::SignInFailure;
-use identity::{ClientAuthentication, MAX_TOKEN_BYTES, encode_form, parse_json};
+use identity::{ClientAuthentication, MAX_TOKEN_BYTES, ProviderMetadata, encode_form, parse_json};
 use serde_json::Value;
 use store::identity_provider::IdentityProviderRow;
 
@@ -40,19 +40,8 @@ impl Hub {
         documents: &ProviderDocuments,
         grant: &[(&str, &str)],
     ) -> Result<ReturnedTokens, TokenRequestFailure> {
-        let mut form = grant.to_vec();
-        let mut authorization = None;
-        match (&provider.client_secret, documents.metadata.client_authentication) {
-            (Some(secret), ClientAuthentication::Basic) => {
-                authorization = Some(basic_authorization(&provider.client_id, secret));
-            }
-            (Some(secret), ClientAuthentication::Post) => {
-                form.extend([("client_id", provider.client_id.as_str()), ("client_secret", secret.as_str())]);
-            }
-            (None, _) => form.push(("client_id", provider.client_id.as_str())),
-        }
+        let request = build_token_request(provider, &documents.metadata, grant);
         let url = &documents.metadata.token_endpoint;
-        let request = IdentityRequest { url: url.clone(), authorization, form: Some(encode_form(&form)) };
         let response = self.fetch_identity(request).await?;
         if matches!(response.status, 400 | 401) {
             let body = parse_json(&response.body).unwrap_or_default();
@@ -82,6 +71,26 @@ impl Hub {
         }
         Ok(Some(claims))
     }
+}
+
+/// The request for tokens with this grant, in which the client authenticates as the provider requires it.
+pub(super) fn build_token_request(
+    provider: &IdentityProviderRow,
+    metadata: &ProviderMetadata,
+    grant: &[(&str, &str)],
+) -> IdentityRequest {
+    let mut form = grant.to_vec();
+    let mut authorization = None;
+    match (&provider.client_secret, metadata.client_authentication) {
+        (Some(secret), ClientAuthentication::Basic) => {
+            authorization = Some(basic_authorization(&provider.client_id, secret));
+        }
+        (Some(secret), ClientAuthentication::Post) => {
+            form.extend([("client_id", provider.client_id.as_str()), ("client_secret", secret.as_str())]);
+        }
+        (None, _) => form.push(("client_id", provider.client_id.as_str())),
+    }
+    IdentityRequest { url: metadata.token_endpoint.clone(), authorization, form: Some(encode_form(&form)) }
 }
 
 /// Id and secret are encoded before they are joined (RFC 6749, 2.3.1).

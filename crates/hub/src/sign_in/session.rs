@@ -95,7 +95,8 @@ impl Hub {
         if account.disabled_at.is_some() || account.session_epoch != epoch {
             return Ok(None);
         }
-        let Some(role) = role_binding::get(&mut tx, user).await? else { return Ok(None) };
+        let now = self.clock().now();
+        let Some(role) = role_binding::get_effective(&mut tx, user, now).await? else { return Ok(None) };
         let (id_hash, identity) = (store::session::hash_id(id), identity.map(str::to_owned));
         let credential = Credential::Session { id_hash, epoch, identity };
         let actor = Actor::new(account.name, ActorKind::Session(user), role);
@@ -137,6 +138,10 @@ impl Hub {
         }
         let role = self.load_current_role(tx, user, credential).await?.ok_or(ENDED)?;
         authorize(role, action).map_err(Error::Forbidden)?;
+        // The actions of a token never change.
+        if let Some(actions) = actor.token_actions() {
+            actions.require(role, action).map_err(Error::Forbidden)?;
+        }
         if role >= actor.role {
             return Ok(());
         }
@@ -155,7 +160,7 @@ impl Hub {
         let now = self.clock().now();
         let account = store::user::get_by_id(tx, user).await?;
         let Some(account) = account.filter(|account| account.disabled_at.is_none()) else { return Ok(None) };
-        let Some(user_role) = role_binding::get(tx, user).await? else { return Ok(None) };
+        let Some(user_role) = role_binding::get_effective(tx, user, now).await? else { return Ok(None) };
         match credential {
             Credential::Session { id_hash, epoch, .. } => {
                 let is_valid = store::session::is_valid(tx, id_hash, now).await?;

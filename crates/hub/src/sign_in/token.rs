@@ -1,8 +1,9 @@
 //! API tokens: shown once, stored as a hash, always with an expiry.
 
-use domain::api_token::{ApiToken, ApiTokenCreated, NewApiToken};
+use domain::api_token::{ApiToken, ApiTokenCreated, NewApiToken, TOKEN_PREFIX};
 use domain::authorization::UserAction;
 use domain::event::describe_object;
+use domain::token_actions::TokenActions;
 use domain::{Finding, Timestamp, TokenId, UserId};
 use store::token::ApiTokenRecord;
 use store::{Tx, role_binding};
@@ -13,23 +14,32 @@ use crate::{Actor, ActorKind, Credential, Error, Hub};
 
 /// Maximum lifetime of a token, in days.
 const MAX_DAYS: u32 = 365;
-/// Prefix of every token, so that secret scanners recognise it.
-const TOKEN_PREFIX: &str = "flt_";
 const INVALID_TOKEN: Error = Error::Unauthenticated("The API token is not valid, or it has expired.");
 
 impl Hub {
-    /// Creates an API token for the actor (S0-3). Its secret is in the result and nowhere else.
+    /// Creates an API token for the actor (S0-3). Its secret is in the result and nowhere else, or only with the client that has generated it.
     ///
     /// A token that creates another one gives it none of what it does not have itself: not a higher role, not another project and not
     /// a later end. Without a project or with more days, the new token has the project and the end of its creator.
     ///
     /// # Errors
-    /// The role is higher than that of the actor, or the actor is a token that may not create tokens, or has another project.
+    /// The role is higher than that of the actor, an action does not exist or the role does not allow it, or the actor is a token that may not create tokens, has
+    /// another project or is for fewer actions. There is a token with this secret already.
     pub async fn create_token(&self, actor: &Actor, new: &NewApiToken) -> Result<ApiTokenCreated, Error> {
         actor.authorize(UserAction::ManageOwnTokens)?;
         let user = check_creation(actor, new)?;
+        let role = new.role.unwrap_or(actor.role);
+        let actions = new.actions.as_deref().map(|names| TokenActions::check(names, role)).transpose();
+        let actions = actions.map_err(|finding| Error::Invalid(vec![finding]))?;
         self.check_project(new.project.as_deref())?;
-        let secret = format!("{TOKEN_PREFIX}{}", self.ids().generate_secret());
+        let (secret, secret_sha256) = match &new.secret_hash {
+            Some(hash) => (None, hash.as_str().trim_start_matches("sha256:").to_owned()),
+            None => {
+                let secret = format!("{TOKEN_PREFIX}{}", self.ids().generate_secret());
+                let hash = hash_secret(&secret);
+                (Some(secret), hash)
+            }
+        };
         let now = self.clock().now();
         let mut tx = self.write_as(actor, UserAction::ManageOwnTokens).await?;
         let creator = load_creator(&mut tx, actor, now).await?;
@@ -37,13 +47,14 @@ impl Hub {
             id: self.ids().generate(TokenId::from_parts),
             user,
             name: new.name.clone(),
-            secret_sha256: hash_secret(&secret),
+            secret_sha256,
             created_at: now,
             expires_at: Some(now.plus_millis(i64::from(new.days) * 86_400_000)),
             used_at: None,
-            role: new.role.unwrap_or(actor.role),
+            role,
             project: new.project.is_some().then(|| self.project()),
             can_mint: new.may_mint(actor.role) && may_mint(actor),
+            actions,
         };
         let token = match &creator {
             Some(creator) => limit_to_creator(requested, creator)?,
@@ -51,13 +62,29 @@ impl Hub {
         };
         store::token::insert(&mut tx, &token).await?;
         let minting = if token.can_mint { ", which may create tokens" } else { "" };
+        let limit =
+            token.actions.as_ref().map(|actions| format!(", only for {}", actions.names().join(", ")));
         let message = format!(
-            "{} created the API token {} with the role {} for at most {} days{minting}.",
-            actor.name, token.name, token.role, new.days
+            "{} created the API token {} with the role {} for at most {} days{minting}{}.",
+            actor.name,
+            token.name,
+            token.role,
+            new.days,
+            limit.unwrap_or_default()
         );
         tx.describe_audit(describe_token(token.id), message);
-        let created = ApiTokenCreated::new(to_view(&token), secret);
-        let effects = CommitEffects::default().with_response(actor, 201, &created.without_secret());
+        let (created, stored) = match secret {
+            Some(secret) => {
+                let created = ApiTokenCreated::new(to_view(&token), secret);
+                let stored = created.without_secret();
+                (created, stored)
+            }
+            None => {
+                let created = ApiTokenCreated::with_secret_of_client(to_view(&token));
+                (created.clone(), created)
+            }
+        };
+        let effects = CommitEffects::default().with_response(actor, 201, &stored);
         self.commit(tx, effects).await?;
         Ok(created)
     }
@@ -112,7 +139,7 @@ impl Hub {
         if user.disabled_at.is_some() || !is_usable {
             return Err(WRONG);
         }
-        let role = role_binding::get(&mut tx, user.id).await?.ok_or(WRONG)?.min(token.role);
+        let role = role_binding::get_effective(&mut tx, user.id, now).await?.ok_or(WRONG)?.min(token.role);
         drop(tx);
         match self.record_token_use(&token).await {
             // Reads continue while the database accepts no writes.
@@ -121,7 +148,7 @@ impl Hub {
             }
             result => result?,
         }
-        let credential = Credential::Token { id: token.id, can_mint: token.can_mint };
+        let credential = Credential::Token { id: token.id, can_mint: token.can_mint, actions: token.actions };
         Ok(Actor::new(user.name, ActorKind::Token(user.id), role).with_credential(credential))
     }
 
@@ -188,7 +215,17 @@ fn limit_to_creator(new: ApiTokenRecord, creator: &ApiTokenRecord) -> Result<Api
         (Some(new), Some(own)) => Some(new.min(own)),
         (new, own) => new.or(own),
     };
+    let actions = match (&new.actions, &creator.actions) {
+        (Some(requested), Some(own)) if !requested.is_within(own) => {
+            return Err(Error::TokenLimited(format!(
+                "This API token is only for {}, and creates none for other actions. Create the new one in the console under Settings.",
+                own.names().join(", ")
+            )));
+        }
+        (requested, own) => requested.as_ref().or(own.as_ref()).cloned(),
+    };
     Ok(ApiTokenRecord {
+        actions,
         role: new.role.min(creator.role),
         can_mint: new.can_mint && creator.can_mint,
         project,
@@ -248,6 +285,7 @@ fn to_view(token: &ApiTokenRecord) -> ApiToken {
         role: token.role,
         project: token.project.map(|_| store::project::DEFAULT.to_owned()),
         can_mint: token.can_mint,
+        actions: token.actions.as_ref().map(TokenActions::names),
         last_used_at: token.used_at,
         expires_at: token.expires_at,
     }

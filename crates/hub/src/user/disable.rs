@@ -4,12 +4,13 @@ use domain::authorization::UserAction;
 use domain::role::Role;
 use domain::user::User;
 
+use super::elevation::find_elevation;
 use super::{find_issuer, require_other_admin, to_view, user_event};
 use crate::hub::CommitEffects;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Disables a user: no session, no API token and no link of the user is accepted any more.
+    /// Disables a user: no session, no API token and no link of the user is accepted any more, and an elevation ends.
     ///
     /// # Errors
     /// There is no such user, or it is the last administrator.
@@ -28,6 +29,7 @@ impl Hub {
         account.session_epoch += 1;
         store::user::update(&mut tx, &account).await?;
         store::password_link::delete(&mut tx, account.id).await?;
+        store::elevation::delete(&mut tx, account.id).await?;
         let user = to_view(&account, Some(role), issuer);
         let event = user_event(actor, name, format!("{name} was disabled."));
         self.commit(tx, CommitEffects::with_event(event).with_response(actor, 200, &user)).await?;
@@ -45,7 +47,8 @@ impl Hub {
         let (mut account, role) = self.lock_user(&mut tx, name).await?;
         let issuer = find_issuer(&mut tx, account.id).await?;
         if account.disabled_at.take().is_none() {
-            return Ok(to_view(&account, Some(role), issuer));
+            let elevation = find_elevation(&mut tx, account.id, self.clock().now()).await?;
+            return Ok(User { elevation, ..to_view(&account, Some(role), issuer) });
         }
         store::user::update(&mut tx, &account).await?;
         let user = to_view(&account, Some(role), issuer);

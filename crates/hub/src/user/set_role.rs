@@ -5,13 +5,14 @@ use domain::role::Role;
 use domain::user::User;
 use store::role_binding;
 
+use super::elevation::find_elevation;
 use super::{require_other_admin, to_view, user_event};
 use crate::hub::CommitEffects;
 use crate::sign_in::require_password_user;
 use crate::{Actor, Error, Hub};
 
 impl Hub {
-    /// Changes the role of a user. It applies from the next request on; open streams end.
+    /// Changes the role of a user. It applies from the next request on; open streams end, and so does an elevation.
     ///
     /// # Errors
     /// There is no such user, it is the last administrator, or the role comes from an identity provider.
@@ -21,7 +22,8 @@ impl Hub {
         let (account, before) = self.lock_user(&mut tx, name).await?;
         require_password_user(&mut tx, account.id, name).await?;
         if before == role {
-            return Ok(to_view(&account, Some(role), None));
+            let elevation = find_elevation(&mut tx, account.id, self.clock().now()).await?;
+            return Ok(User { elevation, ..to_view(&account, Some(role), None) });
         }
         if before == Role::Admin {
             require_other_admin(&mut tx, account.id, name).await?;

@@ -12,15 +12,13 @@ use domain::overrides::{check_limits, check_targets, check_work};
 use domain::placement::{Decision, check_decision};
 use domain::plan::{FieldChange, diff_settings};
 use domain::render::BundleRenderer;
-use domain::role::Role;
 use domain::schema::kubernetes_schema;
-use domain::secret_content::draft_secrets_role;
 use domain::workload::{WorkloadSpec, WorkloadView};
 use domain::{ClusterId, Digest, Finding, WorkloadId, guard, rollout};
 use store::Tx;
 
 use super::snapshot::{
-    DraftSnapshot, DraftSource, InstalledReleases, PublishSnapshot, PublishableWorkload,
+    DraftAuthor, DraftSnapshot, DraftSource, InstalledReleases, PublishSnapshot, PublishableWorkload,
     load_present_releases, lost_clusters,
 };
 use super::{CheckResult, PublishContent};
@@ -76,7 +74,8 @@ impl Hub {
         let stored = store::workload::get_by_name(&mut tx, self.project(), name).await?;
         let before = stored.as_ref().map(|workload| &workload.draft.placement);
         placement::check_limits(before, &spec.placement)?;
-        self.check_spec(tx, stored.map(|workload| workload.id), (name, spec), actor.role).await
+        self.check_spec(tx, stored.map(|workload| workload.id), (name, spec), DraftAuthor::from_actor(actor))
+            .await
     }
 
     /// A workload, and the guard rails and placement preview of what a publish of `content` would store, from one read
@@ -102,7 +101,7 @@ impl Hub {
             Err(error) => return Err(error),
         };
         // What is stored was written by an editor.
-        let checked = self.check_spec(tx, Some(workload.id), (name, &spec), draft_secrets_role()).await?;
+        let checked = self.check_spec(tx, Some(workload.id), (name, &spec), DraftAuthor::of_stored()).await?;
         let settings = match &view.published_revision {
             Some(revision) => {
                 let charts = list_marked_charts(actor, &[&revision.spec.source, &spec.source]);
@@ -115,14 +114,13 @@ impl Hub {
         Ok(ContentCheck { view, checked, settings, unavailable })
     }
 
-    /// Like [`Hub::check_workload`], as the workload with this id, `None` for one that does not exist yet, and as a spec that a user of
-    /// this role wrote.
+    /// Like [`Hub::check_workload`], as the workload with this id, `None` for one that does not exist yet, and as a spec of this author.
     pub(super) async fn check_spec(
         &self,
         mut tx: Tx,
         workload: Option<WorkloadId>,
         (name, spec): (&str, &WorkloadSpec),
-        author_role: Role,
+        author: DraftAuthor,
     ) -> Result<CheckResult, Error> {
         let (releases, revision) = match workload {
             Some(id) => (
@@ -137,7 +135,7 @@ impl Hub {
             name,
             revision,
             spec: spec.clone(),
-            author_role,
+            author,
             current: &current,
             installed,
             recorded_facts: BTreeMap::new(),

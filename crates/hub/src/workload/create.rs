@@ -10,6 +10,7 @@ use domain::policy::NotAssessedPolicy;
 use domain::workload::{Intent, NewWorkload, Workload};
 use domain::{Finding, WorkloadId};
 
+use super::snapshot::DraftAuthor;
 use super::{CheckResult, authorize_policies};
 use crate::hub::CommitEffects;
 use crate::idempotency::workload_path;
@@ -103,7 +104,7 @@ impl Hub {
         actor.authorize(UserAction::Edit)?;
         let mut tx = self.read().await?;
         self.check_name_is_free(&mut tx, &new.name).await?;
-        self.check_spec(tx, None, (new.name.as_str(), &new.spec), actor.role).await
+        self.check_spec(tx, None, (new.name.as_str(), &new.spec), DraftAuthor::from_actor(actor)).await
     }
 
     /// Rejects the name of a workload that exists (G102).

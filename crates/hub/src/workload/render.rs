@@ -5,10 +5,9 @@ use domain::guard::catalogue;
 use domain::plan::RenderedManifests;
 use domain::release::RenderOutcome;
 use domain::render::{BundleRenderer, RenderError};
-use domain::secret_content::draft_secrets_role;
 use domain::{ClusterId, Finding};
 
-use super::snapshot::{DraftSource, InstalledReleases, load_present_releases};
+use super::snapshot::{DraftAuthor, DraftSource, InstalledReleases, load_present_releases};
 use crate::blocking::run_blocking;
 use crate::render::recorded_facts;
 use crate::{Error, Hub};
@@ -45,7 +44,7 @@ impl Hub {
             name,
             revision: number,
             spec,
-            author_role: draft_secrets_role(),
+            author: DraftAuthor::of_stored(),
             current: &current,
             installed,
             recorded_facts,

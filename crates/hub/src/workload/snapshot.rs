@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use domain::authorization::{UserAction, authorize};
+use domain::authorization::{RoleRequired, UserAction, authorize};
 use domain::cluster::Cluster;
 use domain::placement::{ClusterGroup, Decision};
 use domain::plan::BlastRadius;
@@ -27,7 +27,7 @@ use crate::overrides::OverrideChange;
 use crate::placement::decide;
 use crate::render::restore_facts;
 use crate::report::NamedSchemas;
-use crate::{Error, Hub};
+use crate::{Actor, Error, Hub};
 
 /// A draft, the fleet, and where the draft would be placed.
 pub(crate) struct DraftSnapshot {
@@ -189,6 +189,29 @@ impl PublishSnapshot {
     }
 }
 
+/// Who wrote a draft. Templates and charts read values of clusters and locked values, and findings quote what is made of them: those of a
+/// user who may not write drafts read them hidden, as the user does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DraftAuthor {
+    /// The role.
+    role: Role,
+    /// Whether the author may check sources. Otherwise no request to the repository or the registry of the draft is started.
+    source_check: Result<(), RoleRequired>,
+}
+
+impl DraftAuthor {
+    /// The least that can have written a draft that is stored.
+    pub fn of_stored() -> Self {
+        let role = draft_secrets_role();
+        Self { role, source_check: authorize(role, UserAction::CheckSource) }
+    }
+
+    /// The author of a draft in a request; an API token may be limited to other actions.
+    pub fn from_actor(actor: &Actor) -> Self {
+        Self { role: actor.role, source_check: actor.check_role(UserAction::CheckSource) }
+    }
+}
+
 /// The draft that a snapshot is loaded for.
 pub(crate) struct DraftSource<'a> {
     /// The name of the workload; may be empty or unknown.
@@ -197,10 +220,8 @@ pub(crate) struct DraftSource<'a> {
     pub revision: u32,
     /// The draft.
     pub spec: WorkloadSpec,
-    /// The role of the user who wrote it, and the least one that can have done that where the draft is stored. Templates and charts read
-    /// values of clusters and locked values, and findings quote what is made of them: those of a user who may not write drafts read them
-    /// hidden, as the user does. A user who may not check sources starts no request to the repository or the registry of a draft.
-    pub author_role: Role,
+    /// Who wrote it.
+    pub author: DraftAuthor,
     /// The clusters that have the workload now.
     pub current: &'a [ClusterId],
     /// What the clusters have of the workload.
@@ -254,7 +275,7 @@ impl Hub {
             name: &stored.workload.name,
             revision,
             spec,
-            author_role: draft_secrets_role(),
+            author: DraftAuthor::of_stored(),
             current: &current,
             installed,
             recorded_facts: BTreeMap::new(),
@@ -291,9 +312,9 @@ impl Hub {
         dependencies.extend(self.find_suspended_targets(&mut tx, source.name, &targets).await?);
         let publish_approval = store::project::get_publish_approval(&mut tx, self.project()).await?;
         drop(tx);
-        hide_values(source.author_role, &mut targets, &mut groups, project.as_mut());
+        hide_values(source.author.role, &mut targets, &mut groups, project.as_mut());
         let (name, mut spec) = (source.name.to_owned(), source.spec);
-        let pinned = match authorize(source.author_role, UserAction::CheckSource) {
+        let pinned = match source.author.source_check {
             Ok(()) => self.pin_for_check(&mut spec).await?,
             Err(refused) => Box::pin(self.pin_stored(&mut spec, &refused)).await?,
         };

@@ -260,16 +260,16 @@ const CLEAR_COLUMNS: &[(&str, &[&str])] = &[
     (
         "who has which role",
         &[
-            "api_token.role",
+            "*.role",
+            "api_token.actions",
             "role_binding.subject",
             "role_binding.scope_kind",
             "role_binding.scope_id",
-            "role_binding.role",
         ],
     ),
     (
         "text that users write about an object, not its content",
-        &["revision.message", "operation.kind", "suspension.reason"],
+        &["revision.message", "operation.kind", "suspension.reason", "elevation.reason"],
     ),
     (
         "labels, selectors and placement",

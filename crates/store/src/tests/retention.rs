@@ -166,6 +166,7 @@ async fn an_api_token_without_an_end_never_expires() {
                 role: Role::Viewer,
                 project: None,
                 can_mint: false,
+                actions: None,
             };
             token::insert(&mut tx, &record).await.unwrap();
         }

@@ -5,11 +5,12 @@ use domain::{TokenId, UserId};
 
 use super::databases::for_each_engine;
 use super::fixtures::at;
+use crate::elevation::ElevationRow;
 use crate::retention::{RetainedTable, delete_batch};
 use crate::session::SessionDetails;
 use crate::token::ApiTokenRecord;
 use crate::user::UserRow;
-use crate::{Error, Tx, password_link, role_binding, session, setup, token, user};
+use crate::{Error, Tx, elevation, password_link, role_binding, session, setup, token, user};
 
 fn user_ana() -> UserRow {
     UserRow {
@@ -62,6 +63,7 @@ fn some_token(n: u128, expires: Option<i64>) -> ApiTokenRecord {
         role: Role::Editor,
         project: None,
         can_mint: false,
+        actions: Some("edit publish".parse().unwrap()),
     }
 }
 
@@ -163,6 +165,39 @@ async fn a_password_link_works_once_and_until_it_expires() {
         password_link::put(&mut tx, ana.id, "last", at(10)).await.unwrap();
         password_link::delete(&mut tx, ana.id).await.unwrap();
         assert!(!password_link::consume(&mut tx, "last").await.unwrap());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_higher_role_counts_until_its_time_and_ends_with_another_role() {
+    for_each_engine(|store| async move {
+        let mut tx = store.write().await.unwrap();
+        let ana = insert_ana(&mut tx).await.id;
+        let elevated = ElevationRow {
+            user: ana,
+            role: Role::Publisher,
+            reason: "on call".to_owned(),
+            created_by: "bob".to_owned(),
+            created_at: at(0),
+            expires_at: at(10),
+        };
+        elevation::put(&mut tx, &elevated).await.unwrap();
+        assert_eq!(role_binding::get_effective(&mut tx, ana, at(9)).await.unwrap(), None, "without a role");
+        role_binding::put(&mut tx, ana, Role::Viewer).await.unwrap();
+        role_binding::put(&mut tx, ana, Role::Viewer).await.unwrap();
+        assert_eq!(role_binding::get_effective(&mut tx, ana, at(9)).await.unwrap(), Some(Role::Publisher));
+        assert_eq!(role_binding::get_effective(&mut tx, ana, at(10)).await.unwrap(), Some(Role::Viewer));
+        assert_eq!(elevation::get(&mut tx, ana).await.unwrap().as_ref(), Some(&elevated));
+        assert_eq!(elevation::list(&mut tx, at(9)).await.unwrap(), [elevated.clone()]);
+        assert!(elevation::list(&mut tx, at(10)).await.unwrap().is_empty());
+
+        role_binding::put(&mut tx, ana, Role::Editor).await.unwrap();
+        assert_eq!(role_binding::get_effective(&mut tx, ana, at(9)).await.unwrap(), Some(Role::Editor));
+        elevation::put(&mut tx, &elevated).await.unwrap();
+        role_binding::delete(&mut tx, ana).await.unwrap();
+        role_binding::put(&mut tx, ana, Role::Editor).await.unwrap();
+        assert_eq!(role_binding::get_effective(&mut tx, ana, at(9)).await.unwrap(), Some(Role::Editor));
     })
     .await;
 }

@@ -1,6 +1,6 @@
 //! Operations on identity providers, and why a user has a role.
 
-use domain::identity_provider::{IdentityProvider, IdentityProviderPut, UserIdentity};
+use domain::identity_provider::{IdentityProvider, IdentityProviderPut, ProviderTest, UserIdentity};
 use http::Method;
 
 use super::Client;
@@ -27,6 +27,11 @@ impl Client {
         put: &IdentityProviderPut,
     ) -> Result<IdentityProvider, Error> {
         self.api_call(Method::PUT, &[PROVIDERS, name]).body(put).send_json().await
+    }
+
+    /// Tests the connection to an identity provider.
+    pub async fn test_identity_provider(&self, name: &str) -> Result<ProviderTest, Error> {
+        self.api_call(Method::POST, &[PROVIDERS, &format!("{name}:test")]).send_json().await
     }
 
     /// Removes an identity provider, and ends its sessions.

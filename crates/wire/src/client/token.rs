@@ -1,10 +1,17 @@
 //! Operations on API tokens.
 
 use domain::TokenId;
+use domain::api_token::TOKEN_PREFIX;
 use http::Method;
+use rand::Rng;
 
 use super::Client;
 use crate::{ApiToken, ApiTokenCreated, Error, NewApiToken};
+
+/// A new secret of an API token, which the server does not know: only its hash is sent ([`NewApiToken::secret_hash`]).
+pub fn generate_token_secret() -> String {
+    format!("{TOKEN_PREFIX}{}", hex::encode(rand::rng().random::<[u8; 32]>()))
+}
 
 impl Client {
     /// The caller's tokens.

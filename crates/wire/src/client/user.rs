@@ -4,6 +4,7 @@ use domain::TokenId;
 use domain::authorization::UserAction;
 use domain::role::Role;
 use domain::session::UserSession;
+use domain::user::NewElevation;
 use http::Method;
 
 use super::Client;
@@ -29,6 +30,16 @@ impl Client {
     /// Changes the role of a user.
     pub async fn set_user_role(&self, name: &str, role: Role) -> Result<User, Error> {
         self.api_call(Method::PUT, &["users", name, "role"]).body(&RoleChange { role }).send_json().await
+    }
+
+    /// Gives a user a higher role until a time.
+    pub async fn elevate_user(&self, name: &str, new: &NewElevation) -> Result<User, Error> {
+        self.api_call(Method::PUT, &["users", name, "elevation"]).body(new).send_json().await
+    }
+
+    /// Ends the higher role of a user.
+    pub async fn end_elevation(&self, name: &str) -> Result<(), Error> {
+        self.api_call(Method::DELETE, &["users", name, "elevation"]).send_ignoring_body().await
     }
 
     /// Creates a link with which the user sets a new password. Only this response contains it.

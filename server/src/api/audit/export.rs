@@ -3,27 +3,16 @@
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use domain::audit::AuditEntry;
 use hub::Hub;
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
+use crate::audit_format::AuditFormat;
 use crate::input::{Caller, Query};
 use crate::problem::ApiError;
 
 /// Entries of one response.
 const BATCH: u32 = 1000;
-
-/// The format of an exported entry.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum AuditFormat {
-    /// The entry, with its hashes: it can be verified.
-    #[default]
-    Jsonl,
-    /// An event of the Open Cybersecurity Schema Framework.
-    Ocsf,
-}
 
 /// Which entries to export.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -52,14 +41,6 @@ pub async fn export_audit(
     Query(params): Query<AuditExportParams>,
 ) -> Result<Response, ApiError> {
     let entries = hub.export_audit(&actor, params.after, BATCH).await?;
-    let text: String = entries.iter().map(|entry| format_line(entry, params.format)).collect();
+    let text: String = entries.iter().map(|entry| params.format.format_line(entry)).collect();
     Ok(([(CONTENT_TYPE, "application/jsonl")], text).into_response())
-}
-
-fn format_line(entry: &AuditEntry, format: AuditFormat) -> String {
-    let value = match format {
-        AuditFormat::Jsonl => serde_json::json!(entry),
-        AuditFormat::Ocsf => entry.to_ocsf(),
-    };
-    format!("{value}\n")
 }
