@@ -28,6 +28,7 @@ async fn insert_watch(store: &Store) -> PublishWatch {
         workload: "w-001".to_owned(),
         kind: OperationKind::Publish,
         revision: Some(2),
+        restored_revision: None,
         actor: "ana".to_owned(),
         started_at: at(10),
         closed_at: None,
