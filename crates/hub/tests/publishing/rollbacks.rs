@@ -4,6 +4,7 @@ use domain::incident::{IncidentKind, IncidentState};
 use domain::release::ReleaseState;
 use domain::report::DesiredPhase;
 use domain::rollout::{OnFailure, RolloutState, RolloutStrategy};
+use domain::suspension::{ResumeRequest, SuspendRequest};
 use serde_json::json;
 
 use crate::incidents::{list, pass};
@@ -152,5 +153,32 @@ async fn f4b_a_rollback_keeps_the_revision_on_a_cluster_that_had_none() {
     wait_until("b gets nothing", async || release_state(&test, "web", "b").await == ReleaseState::Suspended)
         .await;
     assert_eq!(released_revision(&test, "b").await, None);
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s2_11_a_cluster_that_is_suspended_during_a_rollback_is_rolled_back_once_it_is_resumed() {
+    let test = TestHub::open().await;
+    let [mut a, mut b, _c] = publish_in_waves(&test, three_waves(OnFailure::RollbackAll)).await;
+    let desired = wait_for_revision(&mut a, 2).await;
+    a.report_applied(&desired).await;
+    let desired = wait_for_revision(&mut b, 2).await;
+    let clusters = vec!["a".to_owned()];
+    let suspend = SuspendRequest { reason: "handover".into(), clusters: clusters.clone() };
+    test.hub.suspend_workload(&test.actor, "web", &suspend).await.unwrap();
+    b.send_report(degraded_report(&desired)).await;
+    wait_for_rollout(&test, "b fails", |rollout| rollout.waves[1].failing == 1).await;
+    test.advance_clock(61);
+    let back = wait_for_revision(&mut b, 1).await;
+    b.report_applied(&back).await;
+    wait_for_end(&test).await;
+    assert_eq!(released_revision(&test, "a").await, Some(2), "nothing changes while it is suspended");
+
+    test.hub.resume_workload(&test.actor, "web", &ResumeRequest { clusters }).await.unwrap();
+    let back = wait_for_revision(&mut a, 1).await;
+    a.report_applied(&back).await;
+    let view = test.hub.get_release("web", "a").await.unwrap();
+    assert_eq!(view.state, ReleaseState::Suspended);
+    assert!(view.message.starts_with("The rollout of revision 2 was rolled back"), "{}", view.message);
     test.close().await;
 }
