@@ -223,7 +223,7 @@ async fn p19_p20_a_server_with_1_gib_survives_hostile_inputs_and_serves_others_m
     limited.survive("uploads of charts", upload_charts(server)).await;
     let viewer = upload_nested_charts(server).await;
     let nested = async { drop(read_nested_charts(server, &viewer, &cookie).await) };
-    limited.survive("charts with millions of values", nested).await;
+    limited.survive("charts with a million values", nested).await;
     limited.survive("bodies with many fields", send_json(server)).await;
     limited.survive("forms with nested names", send_forms(server, &cookie)).await;
     limited.survive("webhooks of anyone", send_webhooks(server)).await;

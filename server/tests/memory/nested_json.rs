@@ -20,7 +20,8 @@ const TOO_MANY_MAPS: usize = 150_000;
 const MANY_MAPS: usize = 60_000;
 /// Requests of each kind at the same time.
 const REQUESTS: usize = 8;
-const READS: usize = 64;
+/// Lists of clusters at the same time: decoded, their values need ten times what all requests may have for such values.
+const READS: usize = 32;
 /// Clusters whose values are as many as are accepted.
 const WIDE_CLUSTERS: usize = 15;
 
