@@ -14,7 +14,7 @@ use crate::server_process::{ServerProcess, workload_spec};
 
 const MIB: u64 = 1024;
 /// Charts that are read at the same time, each of them five times. The schema of one would need 300 MiB, and its words and default values
-/// 50 MiB: without a bound all reads together need more than 3 GiB.
+/// 35 MiB: without a bound all reads together need more than 3 GiB.
 const CHARTS: usize = 2;
 /// Reads and checks of each chart.
 const READS: usize = 2;
@@ -22,9 +22,9 @@ const READS: usize = 2;
 const MAX_GROWTH: u64 = 700 * MIB;
 /// Lists, maps and numbers in the schema, five for each item: 20 times as many as are read.
 const SCHEMA_ITEMS: usize = 200_000;
-/// Default values, and words in a template: three times as many as are compared.
-const DEFAULT_VALUES: usize = 60_000;
-const WORDS: usize = 200_000;
+/// Default values, and words in a template: twice as many as are compared.
+const DEFAULT_VALUES: usize = 40_000;
+const WORDS: usize = 150_000;
 
 /// A chart of a million values in its schema, and with many default values and words in a template.
 fn nested_chart(number: usize) -> Vec<u8> {
