@@ -10,11 +10,12 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Crates, and the crates that each may depend on.
-const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 18] = [
+const ALLOWED_DEPENDENCIES: [(&str, &[&str]); 19] = [
+    ("sealing", &[]),
     ("domain", &[]),
     ("egress", &[]),
     ("identity", &[]),
-    ("store", &["domain"]),
+    ("store", &["domain", "sealing"]),
     ("engine", &["domain"]),
     ("wire", &["domain"]),
     ("source", &["domain", "egress"]),

@@ -15,7 +15,6 @@ use crate::Tx;
 use crate::decode::DecodeError;
 use crate::large_value::process_value;
 
-mod cipher;
 pub(crate) mod columns;
 pub(crate) mod data_key;
 mod keyring;

@@ -107,7 +107,15 @@ impl TestHub {
 
     /// Lets the placer run now, also over a claim that it has not settled.
     pub async fn run_placer(&self) {
+        self.run_placer_hearing(&[]).await;
+    }
+
+    /// The same after heartbeats of these clusters: a silent one keeps what it should remove, and the clock of the test stands.
+    pub async fn run_placer_hearing(&self, clusters: &[ClusterId]) {
         self.advance_clock(31);
+        for cluster in clusters {
+            self.hub.record_heartbeat(*cluster).await.unwrap();
+        }
         let group = ClusterGroup { name: "any".into(), ..ClusterGroup::default() };
         self.hub.save_group(&self.actor, group, None).await.unwrap();
     }

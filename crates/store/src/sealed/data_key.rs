@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use domain::Timestamp;
 use rand::Rng as _;
+use sealing::{Cipher, generate_key};
 
-use super::cipher::{Cipher, generate_key};
 use super::keyring::{DataKeys, Keyring};
 use super::wrapping::{KeySource, WrappingKeys};
 use crate::decode::{DecodeError, RowReader, decode_row, decode_rows};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use parking_lot::RwLock;
+use sealing::Cipher;
 use tokio::sync::Notify;
 
-use super::cipher::Cipher;
 use super::data_key::EncryptionMode;
 
 /// The data keys of a database, unwrapped.

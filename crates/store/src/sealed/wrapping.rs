@@ -9,9 +9,9 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use domain::Digest;
+use sealing::{Cipher, KEY_BYTES, generate_key};
 use tokio::io::AsyncWriteExt as _;
 
-use super::cipher::{Cipher, KEY_BYTES, generate_key};
 use crate::open::open_private_file;
 
 /// Prefix of a key in a file or a variable.
