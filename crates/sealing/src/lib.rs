@@ -1,7 +1,7 @@
 //! XChaCha20-Poly1305 with random nonces, which are long enough never to repeat.
 //!
-//! A crate of its own: the cipher is generic code, which is compiled where it is used, and the test programs encrypt hundreds of MiB. The
-//! profile `dev` optimises this crate only.
+//! A crate of its own: the cipher is generic code, which is compiled where it is used, and the test programs encrypt hundreds of MiB.
+//! The profile `dev` optimises it here.
 
 use chacha20poly1305::aead::{Aead as _, Payload};
 use chacha20poly1305::{KeyInit as _, XChaCha20Poly1305, XNonce};

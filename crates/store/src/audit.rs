@@ -202,14 +202,14 @@ pub async fn is_recorded_since(tx: &mut Tx, record: &AuditRecord, since: Timesta
     Ok(found > 0)
 }
 
-/// Adds what the events of the transaction say to a record, if its message does not say the same already.
+/// Adds what the events of the transaction say to a record.
 fn describe(record: &mut AuditRecord, events: &[(NewEvent, Timestamp)]) -> Result<(), Error> {
     let (mut bytes, mut omitted) = (0_usize, 0_usize);
     for (event, _) in events {
         if record.subject.is_empty() {
             record.subject = event.subject.describe();
         }
-        if record.message.len() < MESSAGE_MAX && record.message != event.message {
+        if record.message.len() < MESSAGE_MAX {
             let space = if record.message.is_empty() { "" } else { " " };
             record.message.push_str(space);
             record.message.extend(event.message.chars().take(MESSAGE_MAX));

@@ -22,8 +22,8 @@ const MAX_PLAN_GROWTH: u64 = 400 * MIB;
 /// The same for a report of 16 MiB.
 const MAX_REPORT_GROWTH: u64 = 300 * MIB;
 /// Clusters of a plan whose bundles of 1.8 MiB all differ, and how much the peak may grow by it, in KiB. The bytes of the bundles have
-/// 90 MiB; each was in memory three times while they were compared. With twice the clusters, a debug build on a busy machine would not finish
-/// the plan within the server's limit of the time of a request.
+/// 90 MiB; each was in memory three times while they were compared. With twice the clusters, a debug build on a busy machine would not
+/// finish the plan within the server's limit of the time of a request.
 const DIFFERING_CLUSTERS: usize = 50;
 const MAX_DIFFERING_GROWTH: u64 = 200 * MIB;
 /// Drifted fields of a report of 7 MiB, parsed more than 100 MiB, and how much the peak may grow by it, in KiB: it is not parsed.

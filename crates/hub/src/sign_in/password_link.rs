@@ -74,7 +74,8 @@ impl Hub {
         let device = self.ids().generate_secret();
         remember_device(&mut tx, &device, &account.name, now).await?;
         let message = format!("{} set a new password.", account.name);
-        let signed_in = audit::sign_in_record(&account.name, client, &message);
+        // The event says the same.
+        let signed_in = audit::sign_in_record(&account.name, client, "");
         tx.record_audit(AuditRecord { action: "set-password".to_owned(), ..signed_in }, now);
         let event =
             NewEvent::new(EventKind::UserChanged, &account.name, message).with_object("user", &account.name);

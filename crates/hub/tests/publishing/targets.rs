@@ -106,7 +106,7 @@ async fn e_6_a_workload_is_removed_from_a_cluster_that_no_longer_matches_only_af
     wait_for_pending_removals(&test, &["east"]).await;
     test.advance_clock(901);
     // Triggers a pass of the placer, instead of waiting for the next full pass.
-    test.run_placer_hearing(&[east.id]).await;
+    test.run_placer_after_heartbeats(&[east.id]).await;
     let leave = east.wait_for_removal().await;
     assert!(test.hub.get_release("web", "east").await.unwrap().message.contains("found env=dev"));
     east.report_applied(&leave).await;
@@ -142,7 +142,7 @@ async fn e_6_a_cancelled_removal_keeps_the_workload_until_the_next_publish() {
     relabel(&test, "west", Some("dev")).await;
     wait_for_pending_removals(&test, &["east", "west"]).await;
     test.advance_clock(901);
-    test.run_placer_hearing(&[west.id]).await;
+    test.run_placer_after_heartbeats(&[west.id]).await;
     let leave = west.wait_for_removal().await;
     west.report_applied(&leave).await;
     assert_eq!(release_state(&test, "web", "west").await, ReleaseState::Removed);
@@ -378,7 +378,7 @@ async fn e_6_a_removal_notice_continues_after_its_decision_was_deleted_and_compu
     );
     assert!(test.hub.get_release("web", "east").await.unwrap().release.is_present());
     test.advance_clock(300);
-    test.run_placer_hearing(&[east.id]).await;
+    test.run_placer_after_heartbeats(&[east.id]).await;
     east.wait_for_removal().await;
     test.close().await;
 }

@@ -107,11 +107,11 @@ impl TestHub {
 
     /// Lets the placer run now, also over a claim that it has not settled.
     pub async fn run_placer(&self) {
-        self.run_placer_hearing(&[]).await;
+        self.run_placer_after_heartbeats(&[]).await;
     }
 
     /// The same after heartbeats of these clusters: a silent one keeps what it should remove, and the clock of the test stands.
-    pub async fn run_placer_hearing(&self, clusters: &[ClusterId]) {
+    pub async fn run_placer_after_heartbeats(&self, clusters: &[ClusterId]) {
         self.advance_clock(31);
         for cluster in clusters {
             self.hub.record_heartbeat(*cluster).await.unwrap();
