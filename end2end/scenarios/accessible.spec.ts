@@ -1,8 +1,10 @@
-// Every page, in desktop and phone size, in both themes, without an accessibility violation (WCAG 2.2 A and AA).
+// Every page, in desktop and phone size, in both themes, without an accessibility violation (WCAG 2.2 A and AA), and on a small
+// screen without a horizontal scroll bar.
 
 import AxeBuilder from "@axe-core/playwright";
 import { type Page } from "@playwright/test";
 import { TAGS, atRest, expect, open, test } from "./kit.js";
+import { overflowing } from "./overflow.js";
 import { PAGES } from "./pages.js";
 
 const BACKGROUND = { light: "rgb(255, 255, 255)", dark: "rgb(15, 20, 25)" };
@@ -21,6 +23,15 @@ async function check(page: Page): Promise<void> {
   }
 }
 
+/** Checks that the current page does not scroll horizontally on small screens. */
+async function checkNarrow(page: Page): Promise<void> {
+  for (const width of [390, 320]) {
+    await page.setViewportSize({ width, height: 800 });
+    await atRest(page);
+    expect.soft(await overflowing(page), `${width} px wide`).toEqual([]);
+  }
+}
+
 /** Sets the theme and waits until the page is painted with it. */
 async function setTheme(page: Page, colorScheme: "light" | "dark"): Promise<void> {
   await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
@@ -34,7 +45,7 @@ async function violationsOf(axe: AxeBuilder): Promise<string[]> {
 }
 
 for (const [name, path] of PAGES) {
-  test(`${name}: no accessibility violation at any size, in either theme`, async ({ page }) => {
+  test(`${name}: no accessibility violation at any size, in either theme, and no horizontal scrolling`, async ({ page }) => {
     await open(page, path);
     // The review is checked after every cluster has reported its dry run: before that the page is incomplete.
     await expect(page.locator("[aria-describedby=why-publish]")).toHaveCount(0);
@@ -43,6 +54,7 @@ for (const [name, path] of PAGES) {
     const primary = await page.locator("main .btn-primary:visible").count();
     const ofDialog = await page.locator("main dialog .btn-primary:visible").count();
     expect.soft(primary - ofDialog, "main actions of the page").toBeLessThanOrEqual(1);
+    await checkNarrow(page);
   });
 }
 
