@@ -14,7 +14,7 @@ use crate::output::{Format, OutputArgs, Printer, Table};
 /// The subcommands for subscriptions.
 #[derive(Subcommand)]
 pub enum SubscriptionCommand {
-    Create(CreateSubscriptionArgs),
+    Create(Box<CreateSubscriptionArgs>),
     /// List the subscriptions
     List {
         #[command(flatten)]

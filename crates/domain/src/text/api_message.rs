@@ -26,12 +26,19 @@ pub fn redact_message(message: &mut String) -> bool {
 pub fn redact_document(document: &mut Value) -> bool {
     match document {
         Value::String(text) => redact_message(text),
-        Value::Array(items) => items.iter_mut().fold(false, |found, item| redact_document(item) || found),
-        Value::Object(fields) => {
-            fields.values_mut().fold(false, |found, field| redact_document(field) || found)
-        }
+        Value::Array(items) => redact_each(items.iter_mut()),
+        Value::Object(fields) => redact_each(fields.values_mut()),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
+}
+
+/// Redacts every one, also after one had a value.
+fn redact_each<'a>(documents: impl Iterator<Item = &'a mut Value>) -> bool {
+    let mut had_value = false;
+    for document in documents {
+        had_value |= redact_document(document);
+    }
+    had_value
 }
 
 /// What is stored in place of a message, or of a document with messages as JSON; `None` if it has no value. What looks like a document and

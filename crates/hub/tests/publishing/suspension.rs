@@ -44,7 +44,7 @@ async fn s2_11_what_is_published_to_a_suspended_workload_waits_until_it_is_resum
     assert_eq!(suspended.suspension.as_ref().map(|one| one.reason.as_str()), Some("handover"));
     // An agent of an earlier version reads only `releases`: what is not there, it leaves as it is.
     let state = east.wait_for_desired_state(|state| state.releases.is_empty()).await;
-    assert_eq!(state.suspended, [first.clone()]);
+    assert_eq!(state.suspended, std::slice::from_ref(&first));
     let view = test.hub.get_release("web", "east").await.unwrap();
     assert_eq!(view.state, ReleaseState::Suspended);
     assert!(

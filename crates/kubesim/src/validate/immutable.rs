@@ -7,6 +7,15 @@ use crate::object::{array_at, bool_at, condition, remove_value, str_at, value_at
 use crate::quantity::FormattedQuantity;
 use crate::status::StatusCause;
 
+const STATEFUL_SET_FREE: [&str; 7] = [
+    "replicas",
+    "ordinals",
+    "template",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+    "minReadySeconds",
+];
 const STATEFUL_SET_DETAIL: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', \
     'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 const POD_DETAIL: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
@@ -36,16 +45,7 @@ pub(super) fn check_immutable(kind: &ResourceKind, old: &Value, new: &Value, cau
             }
         }
         ("apps", "StatefulSet") => {
-            let free = [
-                "replicas",
-                "ordinals",
-                "template",
-                "updateStrategy",
-                "revisionHistoryLimit",
-                "persistentVolumeClaimRetentionPolicy",
-                "minReadySeconds",
-            ];
-            forbid_other_changes(old, new, &free, STATEFUL_SET_DETAIL, causes);
+            forbid_other_changes(old, new, &STATEFUL_SET_FREE, STATEFUL_SET_DETAIL, causes)
         }
         ("", "Service") => check_service(old, new, causes),
         ("", "ConfigMap") => check_immutable_data(old, new, &["data", "binaryData"], causes),

@@ -112,7 +112,7 @@ fn truncate_resources(resources: &mut Vec<ResourceStatus>) {
         truncate_texts(&mut resource.causes, MAX_CAUSES, MAX_TEXT_BYTES);
         truncate_causes(&mut resource.failure_causes);
         resource.problem.iter_mut().for_each(truncate_finding);
-        for outcome in &mut resource.field_revert {
+        if let Some(outcome) = &mut resource.field_revert {
             truncate_text(&mut outcome.id, MAX_NAME_BYTES);
             outcome.error.iter_mut().for_each(|error| truncate_text(error, MAX_NAME_BYTES));
         }

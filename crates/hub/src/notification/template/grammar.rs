@@ -163,7 +163,7 @@ impl<'t> GrammarReader<'t> {
                     return Err(format!("{item} is the name of something else: choose another name."));
                 }
                 count("blocks inside each other", self.open.len())?;
-                self.open.push((line, TemplateBlock::For(*item)));
+                self.open.push((line, TemplateBlock::For(item)));
             }
             [Name(word @ ("elif" | "else" | "endif" | "endfor")), ..] => {
                 return Err(format!("{word} belongs to no open block."));
