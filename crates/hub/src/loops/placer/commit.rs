@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::cluster::Connectivity;
 use domain::event::{EventDetail, EventKind, EventSubject, NewEvent};
 use domain::placement::Decision;
 use domain::release::{DesiredRevision, Release, ReleaseGoal};
@@ -190,10 +191,14 @@ async fn write_targets(
     let waits = hub.find_waits(tx, &outcome.depends_on, &clusters).await?;
     // Read after the releases are locked: a verb that suspends them has written the stages, or waits for this transaction.
     let suspensions = hub.find_suspensions(tx, &outcome.workload, &clusters).await?;
+    // Read again, now that the releases are locked: a cluster that reconnected since the snapshot of this pass has changed them already,
+    // and nothing would until its connectivity changes once more.
+    let connectivity = store::cluster::list_release_connectivity(tx, &clusters).await?;
     for target in targets {
+        let reach = connectivity.get(&target.cluster).copied().unwrap_or(target.reach);
         let suspension = suspensions.get(&target.cluster).map(|why| DeliveryHold::Suspension(why));
         let wait = waits.get(&target.cluster).map(|why| DeliveryHold::Dependency(why));
-        let target = (target, suspension.or(wait));
+        let target = (target, reach, suspension.or(wait));
         write_target(hub, tx, outcome, target, (effects, &mut changes)).await?;
     }
     effects.events.extend(changes.into_events(&outcome.workload));
@@ -228,7 +233,7 @@ async fn write_target(
     hub: &Hub,
     tx: &mut Tx,
     outcome: &PlacementOutcome,
-    (target, hold): (&ReleaseTarget, Option<DeliveryHold<'_>>),
+    (target, reach, hold): (&ReleaseTarget, Connectivity, Option<DeliveryHold<'_>>),
     (effects, changes): (&mut CommitEffects, &mut RenderingChanges),
 ) -> Result<(), Error> {
     let now = hub.clock().now();
@@ -239,7 +244,7 @@ async fn write_target(
         Release::new(hub.ids().generate(ReleaseId::from_parts), workload.id, target.cluster, now)
     });
     let before = release.clone();
-    release.set_connectivity(target.reach, now);
+    release.set_connectivity(reach, now);
     let is_admitted = release.released_revision() == Some(target.revision);
     release.set_wave(target.wave);
     let (revision, rendered, policies) = (target.revision, target.rendered.clone(), target.policies.clone());
