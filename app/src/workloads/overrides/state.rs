@@ -125,7 +125,9 @@ pub fn create_state(data: &OverridesData, at: &OverrideAddress, base_revision: M
         workload.with_value(|all| with_input(&all.draft.overrides, input))
     });
     let effective = Memo::new(move |_| match cluster.get() {
-        Some(cluster) => overrides.with(|overrides| merge_for_cluster(overrides, &cluster, objects, fleet)),
+        Some(cluster) => {
+            overrides.with(|overrides| merge_for_cluster(overrides, &cluster, (objects, workload), fleet))
+        }
         None => OverrideResult::default(),
     });
     let values = Memo::new(move |_| {
@@ -258,11 +260,12 @@ fn shown_cluster(
 pub fn merge_for_cluster(
     overrides: &[Override],
     cluster: &Cluster,
-    objects: StoredValue<Vec<Value>>,
+    (objects, workload): (StoredValue<Vec<Value>>, StoredValue<Workload>),
     fleet: StoredValue<Fleet>,
 ) -> OverrideResult {
+    let namespace = workload.with_value(|workload| workload.draft.namespace.clone());
     objects.with_value(|objects| {
-        fleet.with_value(|fleet| apply_overrides(objects, overrides, cluster, &fleet.groups))
+        fleet.with_value(|fleet| apply_overrides(objects, overrides, cluster, &fleet.groups, &namespace))
     })
 }
 

@@ -89,8 +89,9 @@ impl BundleRenderer<'_> {
     ) -> Result<Bundle, RenderError> {
         reject_blocking(self.parsed.findings.clone())?;
         let spec = self.spec;
+        let (objects, namespace) = (self.parsed.objects(), &spec.namespace);
         let effective =
-            overrides::apply_overrides(&self.parsed.objects(), &spec.overrides, cluster, self.groups);
+            overrides::apply_overrides(&objects, &spec.overrides, cluster, self.groups, namespace);
         reject_blocking(
             effective.findings.into_iter().map(|finding| on_cluster(finding, cluster)).collect(),
         )?;

@@ -82,7 +82,7 @@ impl ExplainArgs {
         let (mut fields, findings) = match &spec.source {
             Source::Yaml { files } => {
                 let objects = manifest::parse(files).objects();
-                explain_objects(&objects, &spec.overrides, &cluster, &groups)
+                explain_objects(&objects, &spec, &cluster, &groups)
             }
             _ => (explain_patches(&spec.overrides, &cluster, &groups), Vec::new()),
         };
@@ -142,11 +142,12 @@ impl ExplainArgs {
 /// The fields of the manifests that overrides set, and what is wrong with these overrides.
 fn explain_objects(
     objects: &[Value],
-    overrides: &[Override],
+    spec: &WorkloadSpec,
     cluster: &Cluster,
     groups: &[ClusterGroup],
 ) -> (Vec<FieldLayers>, Vec<Finding>) {
-    let result = apply_overrides(objects, overrides, cluster, groups);
+    let overrides = &spec.overrides;
+    let result = apply_overrides(objects, overrides, cluster, groups, &spec.namespace);
     let explain = |one: &Provenance| {
         let object = objects.get(one.object as usize)?;
         let layers = one.layers.iter().zip(&one.values).map(|(layer, value)| LayerSetting {

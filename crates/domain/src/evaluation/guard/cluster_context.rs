@@ -88,7 +88,9 @@ fn apply_and_fill<'a>(
     clusters: Vec<&'a Cluster>,
 ) -> EffectiveObjects<'a> {
     let cluster = clusters[0];
-    let effective = overrides::apply_overrides(objects, &rendering.spec.overrides, cluster, rendering.groups);
+    let spec = rendering.spec;
+    let effective =
+        overrides::apply_overrides(objects, &spec.overrides, cluster, rendering.groups, &spec.namespace);
     // All clusters of the group have the same overrides, so the findings apply to all of them.
     let names: Vec<String> = clusters.iter().map(|cluster| cluster.name.clone()).collect();
     let on_clusters = |finding: Finding| finding.with_clusters(names.clone());

@@ -27,12 +27,14 @@ pub struct OverrideResult {
 }
 
 /// Applies the overrides for `cluster` to `objects`: groups before selectors before named clusters, then by priority,
-/// then by name; the last one wins. A patch that can't be applied is skipped and reported (G507).
+/// then by name; the last one wins. A patch that can't be applied is skipped and reported (G507). `namespace` is that
+/// of the workload, which objects without one get later.
 pub fn apply_overrides(
     objects: &[Value],
     overrides: &[Override],
     cluster: &Cluster,
     groups: &[ClusterGroup],
+    namespace: &str,
 ) -> OverrideResult {
     let layers = list_applicable(overrides, cluster, groups);
     let mut histories: Vec<ObjectHistory<'_>> = (0..)
@@ -41,7 +43,8 @@ pub fn apply_overrides(
         .collect();
     let mut result = OverrideResult::default();
     for (at, layer) in layers.iter().enumerate() {
-        apply_layer(at, layer, &mut histories, &cluster.name, &mut result.findings);
+        let place = (cluster.name.as_str(), namespace);
+        apply_layer((at, layer), &mut histories, place, &mut result.findings);
     }
     for history in histories {
         let (provenance, findings) = history.collect_provenance(&layers, &cluster.name);
@@ -53,10 +56,9 @@ pub fn apply_overrides(
 }
 
 fn apply_layer(
-    at: usize,
-    layer: &ApplicableOverride<'_>,
+    (at, layer): (usize, &ApplicableOverride<'_>),
     histories: &mut [ObjectHistory<'_>],
-    cluster: &str,
+    (cluster, namespace): (&str, &str),
     findings: &mut Vec<Finding>,
 ) {
     let name = &layer.over.name;
@@ -65,7 +67,7 @@ fn apply_layer(
     for patch in &layer.over.patches {
         // A path that can't be parsed is reported by `check`, which needs no cluster.
         let Ok(path) = parse_path(&patch.op) else { continue };
-        let result = apply_patch(at, (patch, &path), histories, &mut touches);
+        let result = apply_patch(at, (patch, &path, namespace), histories, &mut touches);
         findings.extend(result.into_finding(name, cluster, patch, histories));
     }
     for (history, touch) in histories.iter_mut().zip(touches) {
@@ -90,14 +92,14 @@ struct PatchResult {
 
 fn apply_patch(
     layer: usize,
-    (patch, path): (&Patch, &FieldPath),
+    (patch, path, namespace): (&Patch, &FieldPath, &str),
     histories: &[ObjectHistory<'_>],
     touches: &mut [Option<LayerChange>],
 ) -> PatchResult {
     let mut result = PatchResult::default();
     for (position, (history, touch)) in histories.iter().zip(touches).enumerate() {
         let before = touch.as_ref().map_or_else(|| history.current(), |touch| &touch.after);
-        if !patch.object.matches(before) {
+        if !patch.object.matches(before, namespace) {
             continue;
         }
         result.matched += 1;
@@ -166,10 +168,16 @@ impl PatchResult {
 }
 
 impl ObjectSelector {
-    /// Whether the object is one of those selected.
-    pub fn matches(&self, object: &Value) -> bool {
+    /// Whether the object of a source is one of those selected. One that is named with the namespace of the workload is also the one without
+    /// a namespace, as clusters have it later: so it is named by what they report.
+    pub fn matches(&self, object: &Value, namespace: &str) -> bool {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        self.matches_parts(text("/kind"), text("/metadata/name"), text("/metadata/namespace"))
+        let is_named = !self.kind.is_empty() && !self.name.is_empty();
+        let own = match text("/metadata/namespace") {
+            "" if is_named => namespace,
+            own => own,
+        };
+        self.matches_parts(text("/kind"), text("/metadata/name"), own)
     }
 }
 

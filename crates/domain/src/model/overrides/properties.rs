@@ -88,7 +88,7 @@ proptest! {
     fn e_8_the_effective_value_of_each_leaf_is_what_the_winning_layer_set(
         base in any_object(), overrides in any_overrides(),
     ) {
-        let result = apply_overrides(std::slice::from_ref(&base), &overrides, &cluster("c", &[]), &[]);
+        let result = apply_overrides(std::slice::from_ref(&base), &overrides, &cluster("c", &[]), &[], "");
         for leaf in &result.provenance {
             let path: FieldPath = leaf.path.parse().unwrap();
             prop_assert_eq!(path.get(&result.objects[0]), leaf.values[0].as_ref(), "{:?}", leaf);
@@ -107,7 +107,7 @@ proptest! {
     fn e_8_every_leaf_without_provenance_comes_from_the_source(
         base in any_object(), overrides in any_overrides(),
     ) {
-        let result = apply_overrides(std::slice::from_ref(&base), &overrides, &cluster("c", &[]), &[]);
+        let result = apply_overrides(std::slice::from_ref(&base), &overrides, &cluster("c", &[]), &[], "");
         let recorded: Vec<FieldPath> = result.provenance.iter().map(|leaf| leaf.path.parse().unwrap()).collect();
         let is_unrecorded = |leaf: &FieldPath| !recorded.iter().any(|path| path.is_prefix_of(leaf) || leaf.is_prefix_of(path));
         for leaf in find_leaves(&result.objects[0], &FieldPath::default()).into_iter().filter(is_unrecorded) {
@@ -123,10 +123,10 @@ proptest! {
         base in any_object(), overrides in any_overrides(), rotation in 0..4_usize,
     ) {
         let cluster = cluster("c", &[]);
-        let result = apply_overrides(std::slice::from_ref(&base), &overrides, &cluster, &[]);
+        let result = apply_overrides(std::slice::from_ref(&base), &overrides, &cluster, &[], "");
         let mut reordered = overrides.clone();
         reordered.rotate_left(rotation % overrides.len());
-        prop_assert_eq!(apply_overrides(&[base], &reordered, &cluster, &[]), result);
+        prop_assert_eq!(apply_overrides(&[base], &reordered, &cluster, &[], ""), result);
     }
 
     #[test]
@@ -135,7 +135,7 @@ proptest! {
         for over in &mut overrides {
             over.target = ClusterSelector { clusters: vec!["elsewhere".into()], ..ClusterSelector::default() };
         }
-        let result = apply_overrides(std::slice::from_ref(&base), &overrides, &cluster("c", &[]), &[]);
+        let result = apply_overrides(std::slice::from_ref(&base), &overrides, &cluster("c", &[]), &[], "");
         prop_assert_eq!(result, OverrideResult { objects: vec![base], ..OverrideResult::default() });
     }
 }

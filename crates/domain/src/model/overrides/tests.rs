@@ -65,7 +65,7 @@ fn deployment() -> Value {
 fn apply_on_prod(overrides: &[Override]) -> OverrideResult {
     let groups =
         [ClusterGroup { name: "eu".into(), members: vec!["prod-eu".into()], ..ClusterGroup::default() }];
-    apply_overrides(&[deployment()], overrides, &cluster("prod-eu", &[("env", "prod")]), &groups)
+    apply_overrides(&[deployment()], overrides, &cluster("prod-eu", &[("env", "prod")]), &groups, "shop")
 }
 
 fn value_at(effective: &OverrideResult, path: &str) -> Value {
@@ -225,6 +225,24 @@ fn g507_every_patch_error_has_a_reason_and_a_hint() {
 }
 
 #[test]
+fn an_object_without_a_namespace_is_named_with_that_of_its_workload_too() {
+    let mut object = deployment();
+    object["metadata"].as_object_mut().unwrap().remove("namespace");
+    let apply = |kind: &str, name: &str, namespace: &str| {
+        let mut over = override_everywhere("x", vec![set("/spec/replicas", json!(3))]);
+        over.patches[0].object =
+            ObjectSelector { kind: kind.into(), name: name.into(), namespace: namespace.into() };
+        let result = apply_overrides(std::slice::from_ref(&object), &[over], &cluster("c", &[]), &[], "shop");
+        (result.objects[0]["spec"]["replicas"].clone(), result.findings.len())
+    };
+    assert_eq!(apply("Deployment", "web", "shop"), (json!(3), 0));
+    assert_eq!(apply("Deployment", "web", ""), (json!(3), 0));
+    assert_eq!(apply("Deployment", "web", "other"), (json!(2), 1));
+    // Not by its namespace alone: it may be of a kind without one.
+    assert_eq!(apply("", "", "shop"), (json!(2), 1));
+}
+
+#[test]
 fn g507_a_patch_for_an_object_that_is_not_in_the_source_is_reported() {
     let mut missing = override_everywhere("x", vec![set("/spec/replicas", json!(3))]);
     missing.patches[0].object =
@@ -235,7 +253,7 @@ fn g507_a_patch_for_an_object_that_is_not_in_the_source_is_reported() {
             .starts_with("G507 Override \"x\" changes StatefulSet db, but the source has no")
     );
     assert_eq!(
-        apply_overrides(&[], &[override_everywhere("x", vec![remove("/a")])], &cluster("c", &[]), &[])
+        apply_overrides(&[], &[override_everywhere("x", vec![remove("/a")])], &cluster("c", &[]), &[], "")
             .findings,
         []
     );
@@ -268,7 +286,7 @@ fn g508_and_g509_never_show_the_values_of_a_secret() {
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"p": "old"}});
     let put = |name: &str, value: &str| override_everywhere(name, vec![set("/stringData/p", json!(value))]);
     let all = [put("a", "old"), put("b", "hunter2"), put("c", "swordfish")];
-    let result = apply_overrides(&[secret], &all, &cluster("c", &[]), &[]);
+    let result = apply_overrides(&[secret], &all, &cluster("c", &[]), &[], "");
     let codes: Vec<&str> = result.findings.iter().map(|f| f.code.as_str()).collect();
     assert_eq!(codes, ["G509", "G508"]);
     let text = format_findings(&result.findings).concat();

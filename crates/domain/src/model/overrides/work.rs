@@ -137,7 +137,9 @@ fn sizes_of_matches<'a>(
     objects: &'a [Value],
     sizes: &'a [usize],
 ) -> impl Iterator<Item = usize> + 'a {
-    objects.iter().zip(sizes).filter(|(object, _)| selector.matches(object)).map(|(_, size)| *size)
+    // With the namespace that matches most.
+    let matched = move |object: &Value| selector.matches(object, &selector.namespace);
+    objects.iter().zip(sizes).filter(move |(object, _)| matched(object)).map(|(_, size)| *size)
 }
 
 fn work_finding(total: usize, clusters: usize) -> Finding {
