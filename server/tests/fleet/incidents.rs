@@ -106,7 +106,7 @@ pub(super) fn all_delivered(details: &IncidentDetails) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn s0_13_e12_a_bad_image_on_three_clusters_is_one_incident_that_its_owners_are_told_of_and_that_closes()
 {
-    with_timeout(async {
+    let scenario = async {
         let fleet = TestFleet::start_with_delay(Duration::from_secs(1)).await;
         server::notifications::set_message_sender(&fleet.hub, RepositoryArg::PrivateHttp);
         let received = Received::default();
@@ -170,8 +170,8 @@ async fn s0_13_e12_a_bad_image_on_three_clusters_is_one_incident_that_its_owners
         assert_eq!(headers["webhook-id"], event["id"].as_str().unwrap());
         assert!(headers["webhook-signature"].to_str().unwrap().starts_with("v1,"));
         fleet.stop().await;
-    })
-    .await;
+    };
+    with_timeout(Box::pin(scenario)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

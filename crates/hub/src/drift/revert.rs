@@ -124,8 +124,8 @@ pub(crate) async fn record_field_reverts(
     release: ReleaseId,
     resources: &[ResourceStatus],
 ) -> Result<bool, Error> {
-    let mut answers = resources.iter().filter_map(|resource| resource.field_revert.as_ref()).peekable();
-    if answers.peek().is_none() {
+    let answers: Vec<_> = resources.iter().filter_map(|resource| resource.field_revert.as_ref()).collect();
+    if answers.is_empty() {
         return Ok(false);
     }
     // An agent may send as many answers as there are objects: only those that are waited for cost a statement.

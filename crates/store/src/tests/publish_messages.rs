@@ -64,7 +64,7 @@ async fn a_watched_publish_is_evaluated_until_it_ends_and_is_then_sent_once() {
     for_each_engine(|store| async move {
         let watch = insert_watch(&store).await;
         assert_eq!(list_due(&store, at(9)).await, []);
-        assert_eq!(list_due(&store, at(10)).await, [watch.clone()]);
+        assert_eq!(list_due(&store, at(10)).await, std::slice::from_ref(&watch));
         let mut tx = store.write().await.unwrap();
         let failed = Some((PublishOutcome::Failed, at(10)));
         publish_message::postpone(&mut tx, message_id(), failed, at(15)).await.unwrap();

@@ -189,7 +189,7 @@ async fn a_higher_role_counts_until_its_time_and_ends_with_another_role() {
         assert_eq!(role_binding::get_effective(&mut tx, ana, at(9)).await.unwrap(), Some(Role::Publisher));
         assert_eq!(role_binding::get_effective(&mut tx, ana, at(10)).await.unwrap(), Some(Role::Viewer));
         assert_eq!(elevation::get(&mut tx, ana).await.unwrap().as_ref(), Some(&elevated));
-        assert_eq!(elevation::list(&mut tx, at(9)).await.unwrap(), [elevated.clone()]);
+        assert_eq!(elevation::list(&mut tx, at(9)).await.unwrap(), std::slice::from_ref(&elevated));
         assert!(elevation::list(&mut tx, at(10)).await.unwrap().is_empty());
 
         role_binding::put(&mut tx, ana, Role::Editor).await.unwrap();
