@@ -33,7 +33,7 @@ pub use desired_state::{bump as bump_desired_state, version as desired_state_ver
 pub use heartbeat::{
     OverdueCluster, ReportPosition, advance_report_position, begin_api_server_outage, begin_incarnation,
     check_report_position, end_api_server_outage, get_report_position, last_heartbeat, list_overdue,
-    record_heartbeats, set_connectivity,
+    list_release_connectivity, record_heartbeats, set_connectivity,
 };
 pub use not_reporting::{count_not_online, list_not_reporting};
 pub use schema::{list_reported_schemas, list_schema_digests, set_schema_digest};

@@ -1,6 +1,7 @@
 //! Heartbeats of clusters: connectivity, and the position of the last accepted batch of reports.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use domain::cluster::Connectivity;
 use domain::report::limits::MAX_SEQ_STEP;
@@ -85,6 +86,27 @@ pub async fn end_api_server_outage(tx: &mut Tx, id: ClusterId) -> Result<bool, E
 pub async fn set_connectivity(tx: &mut Tx, id: ClusterId, connectivity: Connectivity) -> Result<bool, Error> {
     let set = "UPDATE cluster_heartbeat SET connectivity = $1 WHERE cluster_id = $2 AND connectivity <> $1";
     Ok(sql(set).bind_text(connectivity.as_str()).bind_text(id).execute(tx).await? == 1)
+}
+
+/// The connectivity of the releases of these clusters, as far as they are known and their rows can be read. A transaction that has locked the
+/// releases of a cluster before reads no older one than a later change of connectivity writes to them.
+pub async fn list_release_connectivity(
+    tx: &mut Tx,
+    ids: &[ClusterId],
+) -> Result<BTreeMap<ClusterId, Connectivity>, Error> {
+    let mut found = BTreeMap::new();
+    for ids in ids.chunks(500) {
+        let select = "SELECT cluster_id, connectivity, api_server_outage_since FROM cluster_heartbeat WHERE cluster_id IN ";
+        let rows = sql(select).push_list(ids).fetch_all(tx).await?;
+        found.extend(decode_readable_rows(&rows, "cluster_heartbeat", |row| {
+            let connectivity: Connectivity = row.enum_value("connectivity")?;
+            // As [`domain::cluster::Cluster::release_connectivity`], whose other columns are not read.
+            let has_outage = row.opt_timestamp("api_server_outage_since")?.is_some();
+            let lowest = if has_outage { Connectivity::Late } else { Connectivity::Online };
+            Ok((row.parse::<ClusterId>("cluster_id")?, connectivity.max(lowest)))
+        }));
+    }
+    Ok(found)
 }
 
 /// The last heartbeat of any cluster.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::cluster::Connectivity;
 use domain::event::{EventDetail, EventKind, EventSubject, NewEvent};
 use domain::placement::Decision;
 use domain::release::{DesiredRevision, Release, ReleaseGoal};
@@ -188,8 +189,12 @@ async fn write_targets(
     let mut changes = RenderingChanges::default();
     let clusters: Vec<ClusterId> = targets.iter().map(|target| target.cluster).collect();
     let waits = hub.find_waits(tx, &outcome.depends_on, &clusters).await?;
+    // Read again, now that the releases are locked: a cluster that reconnected since the snapshot of this pass has changed them already,
+    // and nothing would until its connectivity changes once more.
+    let connectivity = store::cluster::list_release_connectivity(tx, &clusters).await?;
     for target in targets {
-        let target = (target, waits.get(&target.cluster));
+        let reach = connectivity.get(&target.cluster).copied().unwrap_or(target.reach);
+        let target = (target, reach, waits.get(&target.cluster));
         write_target(hub, tx, outcome, target, (effects, &mut changes)).await?;
     }
     effects.events.extend(changes.into_events(&outcome.workload));
@@ -216,7 +221,7 @@ async fn write_target(
     hub: &Hub,
     tx: &mut Tx,
     outcome: &PlacementOutcome,
-    (target, wait): (&ReleaseTarget, Option<&String>),
+    (target, reach, wait): (&ReleaseTarget, Connectivity, Option<&String>),
     (effects, changes): (&mut CommitEffects, &mut RenderingChanges),
 ) -> Result<(), Error> {
     let now = hub.clock().now();
@@ -227,7 +232,7 @@ async fn write_target(
         Release::new(hub.ids().generate(ReleaseId::from_parts), workload.id, target.cluster, now)
     });
     let before = release.clone();
-    release.set_connectivity(target.reach, now);
+    release.set_connectivity(reach, now);
     let is_admitted = release.released_revision() == Some(target.revision);
     release.set_wave(target.wave);
     let (revision, rendered, policies) = (target.revision, target.rendered.clone(), target.policies.clone());

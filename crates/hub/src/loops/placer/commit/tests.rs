@@ -1,6 +1,6 @@
 //! What is written, and what is not because it was decided for another state.
 
-use domain::cluster::ClusterKind;
+use domain::cluster::{ClusterKind, Connectivity};
 use domain::placement::{Placement, Predicate};
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use store::queue::PLACER;
@@ -66,6 +66,32 @@ async fn s1_8_a_removal_that_is_requested_during_a_pass_is_left_to_the_next_one(
     let pending = store::pending_removal::list(&mut tx, claim.workload).await.unwrap();
     let requested: Vec<_> = pending.iter().map(|one| (one.cluster, one.is_requested)).collect();
     assert_eq!(requested, [(cluster, true)]);
+}
+
+#[tokio::test]
+async fn e5_a_cluster_that_reconnects_during_a_pass_keeps_the_connectivity_of_its_releases() {
+    let (_folder, hub, claim) = placed_workload().await;
+    let connectivity = async || hub.get_release("web", "eu").await.unwrap().release.connectivity();
+    assert_eq!(connectivity().await, Connectivity::Offline, "it has sent no heartbeat yet");
+    let mut tx = hub.write().await.unwrap();
+    PLACER.mark(&mut tx, &[claim.workload], hub.clock().now()).await.unwrap();
+    tx.commit().await.unwrap();
+    let claim = claim_workload(&hub).await;
+    let outcome = decide_workload(&hub, claim.workload).await.unwrap().unwrap();
+    let cluster = hub.get_cluster("eu").await.unwrap().cluster.id;
+    hub.record_heartbeat(cluster).await.unwrap();
+    assert_eq!(connectivity().await, Connectivity::Online);
+    commit_workload(&hub, claim, outcome).await.unwrap();
+    assert_eq!(connectivity().await, Connectivity::Online);
+    // The same for the API server: it stopped to respond after the snapshot.
+    let mut tx = hub.write().await.unwrap();
+    PLACER.mark(&mut tx, &[claim.workload], hub.clock().now()).await.unwrap();
+    tx.commit().await.unwrap();
+    let claim = claim_workload(&hub).await;
+    let outcome = decide_workload(&hub, claim.workload).await.unwrap().unwrap();
+    hub.record_api_server_outage(cluster, "no answer").await.unwrap();
+    commit_workload(&hub, claim, outcome).await.unwrap();
+    assert_eq!(connectivity().await, Connectivity::Late);
 }
 
 #[tokio::test]
