@@ -2,7 +2,7 @@
 
 import { gzipSync } from "node:zlib";
 
-import { accessible, accessibleAtEverySize, alive, describe, expect, open, packChart, publish, remove, row, SAVED, step, test, toStep } from "./kit.js";
+import { accessible, accessibleAtEverySize, alive, expect, open, packChart, publish, remove, row, SAVED, step, test, toStep } from "./kit.js";
 
 const CHART = packChart("beacon", {
   "Chart.yaml": "apiVersion: v2\nname: beacon\nversion: 1.0.0\ndescription: Shows a message\n",
@@ -140,61 +140,6 @@ test("a chart repository is removed only after a question that says what is dele
   await dialog.getByRole("button", { name: "Remove repository" }).click();
   await expect(page).toHaveURL(/\/charts$/);
   await expect(row(page, "mirror")).toHaveCount(0);
-});
-
-const HELM_CHART = `apiVersion: helm.cattle.io/v1
-kind: HelmChart
-metadata: {name: lamp, namespace: kube-system}
-spec:
-  repo: https://127.0.0.1:9/lamps/
-  chart: lamp
-  version: 1.0.0
-  targetNamespace: wrapped
-  bootstrap: true
-  valuesContent: |-
-    message: hello # of the object
-`;
-
-test("s3_2 the chart inside an object becomes the source of the draft, and what is not carried over is named", async ({ page, faults }) => {
-  // Nothing listens at the address of the repository.
-  faults.expect(/4(04|09|22)|50[234]/);
-  await describe(page, "wrapped", "default", HELM_CHART);
-  await expect(page.getByRole("link", { name: "Use the chart itself" })).toBeVisible();
-  // The rail stores the form.
-  await toStep(page, "Placement");
-  await step(page, "Placement");
-  await open(page, "/workloads/wrapped/edit/source");
-  await page.getByRole("link", { name: "Use the chart itself" }).click();
-  const dialog = page.getByRole("dialog", { name: "Use the chart of HelmChart lamp itself?" });
-  await expect(dialog).toContainText("flotilla chart repo add NAME https://127.0.0.1:9/lamps/");
-  await expect(dialog.getByRole("button", { name: "Use the chart" }), "its repository is missing").toHaveCount(0);
-  await dialog.getByRole("link", { name: "Close" }).click();
-  await expect(dialog).toHaveCount(0);
-
-  await open(page, "/charts");
-  await page.locator("summary", { hasText: "Add repository" }).click();
-  const form = page.locator("form", { has: page.getByRole("button", { name: "Add repository" }) });
-  await form.getByLabel("Name", { exact: true }).fill("lamps");
-  await form.getByLabel("URL", { exact: true }).fill("https://127.0.0.1:9/lamps");
-  await form.getByRole("button", { name: "Add repository" }).click();
-  await expect(row(page, "lamps")).toBeVisible();
-
-  await open(page, "/workloads/wrapped/edit/source");
-  await page.getByRole("link", { name: "Use the chart itself" }).click();
-  await expect(dialog).toContainText("The draft gets chart lamps/lamp 1.0.0 instead of its files, as release lamp in namespace wrapped.");
-  await expect(dialog.getByRole("listitem").filter({ hasText: "HelmChart lamp /spec/bootstrap" })).toBeVisible();
-  await accessible(page, "the question about a chart inside an object");
-  await dialog.getByRole("button", { name: "Use the chart" }).click();
-  await expect(page).toHaveURL(/\/workloads\/wrapped\/publish$/);
-
-  await open(page, "/workloads/wrapped/edit/source");
-  await expect(page.getByLabel("Chart", { exact: true })).toHaveValue("lamps/lamp");
-  await expect(page.locator(".cm-content")).toContainText("message: hello # of the object");
-  await remove(page, "wrapped");
-  await open(page, "/charts");
-  await row(page, "lamps").getByRole("link", { name: "Remove lamps" }).click();
-  await page.getByRole("dialog", { name: "Remove the repository lamps?" }).getByRole("button", { name: "Remove repository" }).click();
-  await expect(row(page, "lamps")).toHaveCount(0);
 });
 
 test("a Git repository is removed only after a question that says what its workloads lose", async ({ page }) => {

@@ -26,10 +26,6 @@ test("a bad image opens one incident that a user acknowledges, that leads to the
   await expect(entry).toContainText("eu-west-1");
   await expect(entry).toContainText("by nobody");
   await expect(page.getByRole("heading", { level: 1 })).toContainText(/incidents? (is|are) open, .*acknowledged/);
-  await open(page, "/");
-  const onFleet = page.getByRole("region", { name: "Open incidents" }).getByRole("link", { name: /gull fails on 1 cluster/ });
-  await expect(onFleet, "on the fleet page").toContainText("Acknowledged by nobody");
-  await open(page, "/incidents?workload=gull");
   await entry.getByRole("link", { name: "gull" }).click();
   await alive(page);
   await expect(page.getByRole("heading", { level: 1, name: "gull fails on 1 cluster" })).toBeVisible();

@@ -46,7 +46,6 @@ export const PAGES: readonly (readonly [string, string])[] = [
   ["the people", "/people"],
   ["the audit log", "/audit"],
   ["the confirmation that a user is disabled", "/people?disable=demo"],
-  ["the access of a user", "/people?access=demo"],
   ["the settings", "/settings"],
   ["the sessions", "/settings?tab=sessions"],
   ["the notifications", "/settings?tab=notifications"],

@@ -1,7 +1,6 @@
 // The list of workloads: what needs attention first, and other orders by the heads of the columns (S1-19).
 
-import { type Page } from "@playwright/test";
-import { accessible, describe, expect, open, openPolicies, publish, remove, row, SAVED, step, test, toStep } from "./kit.js";
+import { accessible, expect, open, row, SAVED, test } from "./kit.js";
 
 test("s1_19 workloads are listed worst first, and another order is part of the address", async ({ page }) => {
   await open(page, "/workloads");
@@ -79,45 +78,4 @@ test("a form that is saved automatically leaves the main action to the review", 
     await expect(save).toBeVisible();
     await expect(save).not.toHaveClass(/btn-primary/);
   }
-});
-
-/** Publishes a ConfigMap as this workload to every cluster; it depends on the other one, if that is not empty. */
-async function publishMap(page: Page, name: string, dependency: string): Promise<void> {
-  await describe(page, name, "harbour", `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n`);
-  await toStep(page, "Placement");
-  await step(page, "Placement");
-  await page.getByText("All clusters", { exact: true }).click();
-  await toStep(page, "Policies");
-  await step(page, "Policies");
-  await openPolicies(page, "Clusters");
-  await page.getByLabel("Depends on").fill(dependency);
-  await toStep(page, "Review");
-  await publish(page, name);
-}
-
-test("a workload waits for the one that it depends on, continues by itself, and that one is removed after a confirmation", async ({ page, faults }) => {
-  await publishMap(page, "ferry", "quay");
-  await open(page, "/workloads/ferry?open=eu-west-1");
-  await expect(page.getByText(/Waits for quay on eu-west-1/).first()).toBeVisible();
-  await open(page, "/workloads/ferry?tab=policies");
-  await openPolicies(page, "Clusters");
-  await expect(page.getByLabel("Depends on")).toHaveValue("quay");
-  await accessible(page, "the dependencies of a workload");
-
-  await publishMap(page, "quay", "");
-  await open(page, "/workloads/ferry");
-  await expect(row(page, "eu-west-1")).toContainText("Healthy");
-
-  faults.expect(/workload_unpublish/);
-  await open(page, "/workloads/quay?dialog=unpublish");
-  const dialog = page.getByRole("dialog");
-  await dialog.getByRole("button", { name: "Unpublish" }).click();
-  await expect(dialog.getByRole("alert")).toContainText("ferry depends on quay");
-  await dialog.getByLabel("Remove it although these workloads depend on it").check();
-  await dialog.getByRole("button", { name: "Unpublish" }).click();
-  await expect(dialog).toHaveCount(0);
-  await open(page, "/workloads/ferry");
-  await expect(row(page, "eu-west-1"), "what runs is not stopped").toContainText("Healthy");
-  await remove(page, "ferry");
-  await remove(page, "quay");
 });
