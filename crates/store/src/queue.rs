@@ -214,8 +214,7 @@ impl WorkloadQueue {
             marks.waiting.keys().copied().filter(|id| !claimed.contains(id)).collect();
         let waiting_removals =
             "SELECT DISTINCT workload_id FROM pending_removal WHERE waiting_for IS NOT NULL";
-        let has_waiting_removal =
-            list_selected(tx, of_workloads(&unclaimed, || sql(waiting_removals))).await?;
+        let has_waiting_removal = list_selected(tx, || sql(waiting_removals), &unclaimed).await?;
         for (id, at) in std::mem::take(&mut marks.waiting) {
             if claimed.contains(&id) || has_waiting_removal.contains(&id) {
                 marks.add(id, at);
@@ -225,7 +224,7 @@ impl WorkloadQueue {
             let ids: Vec<WorkloadId> = dependents.keys().copied().collect();
             let on_cluster =
                 || sql("SELECT workload_id FROM release WHERE cluster_id = $1").bind_text(cluster);
-            let present = list_selected(tx, of_workloads(&ids, on_cluster)).await?;
+            let present = list_selected(tx, on_cluster, &ids).await?;
             let is_due = |id: &WorkloadId| claimed.contains(id) || present.contains(id);
             dependents.iter().filter(|(id, _)| is_due(id)).for_each(|(id, at)| marks.add(*id, *at));
         }
@@ -464,17 +463,15 @@ pub(crate) async fn flush_marks_before(tx: &mut Tx, end: Option<WorkloadQueue>) 
     Ok(has_placer_marks)
 }
 
-/// A statement about these workloads, once per [`WORKLOADS_PER_STATEMENT`] of them.
-fn of_workloads(ids: &[WorkloadId], select: impl Fn() -> Sql) -> Vec<Sql> {
-    let some = ids.chunks(WORKLOADS_PER_STATEMENT);
-    some.map(|ids| select().push(" AND workload_id IN ").push_list(ids)).collect()
-}
-
-/// The workloads that these statements select.
-async fn list_selected(tx: &mut Tx, selects: Vec<Sql>) -> Result<BTreeSet<WorkloadId>, Error> {
+/// Those of these workloads that a statement selects.
+async fn list_selected(
+    tx: &mut Tx,
+    select: impl Fn() -> Sql,
+    ids: &[WorkloadId],
+) -> Result<BTreeSet<WorkloadId>, Error> {
     let mut found = BTreeSet::new();
-    for select in selects {
-        let rows = select.fetch_all(tx).await?;
+    for ids in ids.chunks(WORKLOADS_PER_STATEMENT) {
+        let rows = select().push(" AND workload_id IN ").push_list(ids).fetch_all(tx).await?;
         found.extend(decode_readable_rows(&rows, "workload", |row| row.parse::<WorkloadId>("workload_id")));
     }
     Ok(found)

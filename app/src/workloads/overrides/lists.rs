@@ -212,8 +212,8 @@ fn override_link(state: EditorState, over: Override) -> impl Fn() -> String + Se
 
 /// The number of fields and values that overrides set on a cluster; `None` if the values can't be listed.
 fn count_differences(state: EditorState, typed: &[Override], cluster: &Cluster) -> Option<usize> {
-    let fields = merge_for_cluster(typed, cluster, (state.objects, state.workload), state.fleet);
-    let fields = fields.provenance.len();
+    let merged = merge_for_cluster(typed, cluster, (state.objects, state.workload), state.fleet);
+    let fields = merged.provenance.len();
     let traced = state
         .workload
         .with_value(|workload| trace_chart_values(workload, typed, cluster, (state.fleet, state.project)));

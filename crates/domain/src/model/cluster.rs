@@ -102,6 +102,12 @@ impl Connectivity {
             _ => Self::Offline,
         }
     }
+
+    /// The connectivity of the releases of a cluster with this one. While its API server does not respond, its agent observes nothing of
+    /// them: they are late at least, and no rollout counts them as settled.
+    pub fn of_releases(self, has_api_server_outage: bool) -> Self {
+        self.max(if has_api_server_outage { Self::Late } else { Self::Online })
+    }
 }
 
 /// One kind a cluster's API serves.
@@ -314,11 +320,9 @@ impl Cluster {
         }
     }
 
-    /// The connectivity of its releases. While its API server does not respond, its agent observes nothing of them: they are
-    /// late at least, and no rollout counts them as settled.
+    /// The connectivity of its releases ([`Connectivity::of_releases`]).
     pub fn release_connectivity(&self) -> Connectivity {
-        let lowest = if self.api_server_outage.is_some() { Connectivity::Late } else { Connectivity::Online };
-        self.connectivity.max(lowest)
+        self.connectivity.of_releases(self.api_server_outage.is_some())
     }
 
     /// The region label, by the well-known key or the short one; empty when there is none.

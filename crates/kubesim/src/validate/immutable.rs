@@ -7,7 +7,7 @@ use crate::object::{array_at, bool_at, condition, remove_value, str_at, value_at
 use crate::quantity::FormattedQuantity;
 use crate::status::StatusCause;
 
-const STATEFUL_SET_FREE: [&str; 7] = [
+const MUTABLE_STATEFUL_SET_FIELDS: [&str; 7] = [
     "replicas",
     "ordinals",
     "template",
@@ -45,7 +45,7 @@ pub(super) fn check_immutable(kind: &ResourceKind, old: &Value, new: &Value, cau
             }
         }
         ("apps", "StatefulSet") => {
-            forbid_other_changes(old, new, &STATEFUL_SET_FREE, STATEFUL_SET_DETAIL, causes)
+            forbid_other_changes(old, new, &MUTABLE_STATEFUL_SET_FIELDS, STATEFUL_SET_DETAIL, causes)
         }
         ("", "Service") => check_service(old, new, causes),
         ("", "ConfigMap") => check_immutable_data(old, new, &["data", "binaryData"], causes),

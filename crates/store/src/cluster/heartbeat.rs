@@ -100,10 +100,8 @@ pub async fn list_release_connectivity(
         let rows = sql(select).push_list(ids).fetch_all(tx).await?;
         found.extend(decode_readable_rows(&rows, "cluster_heartbeat", |row| {
             let connectivity: Connectivity = row.enum_value("connectivity")?;
-            // As [`domain::cluster::Cluster::release_connectivity`], whose other columns are not read.
             let has_outage = row.opt_timestamp("api_server_outage_since")?.is_some();
-            let lowest = if has_outage { Connectivity::Late } else { Connectivity::Online };
-            Ok((row.parse::<ClusterId>("cluster_id")?, connectivity.max(lowest)))
+            Ok((row.parse::<ClusterId>("cluster_id")?, connectivity.of_releases(has_outage)))
         }));
     }
     Ok(found)

@@ -192,10 +192,10 @@ async fn write_targets(
     // Read after the releases are locked: a verb that suspends them has written the stages, or waits for this transaction.
     let suspensions = hub.find_suspensions(tx, &outcome.workload, &clusters).await?;
     // Read again, now that the releases are locked: a cluster that reconnected since the snapshot of this pass has changed them already,
-    // and nothing would until its connectivity changes once more.
+    // and nothing would until its connectivity changes once more. Of a cluster whose row can't be read they keep theirs.
     let connectivity = store::cluster::list_release_connectivity(tx, &clusters).await?;
     for target in targets {
-        let reach = connectivity.get(&target.cluster).copied().unwrap_or(target.reach);
+        let reach = connectivity.get(&target.cluster).copied();
         let suspension = suspensions.get(&target.cluster).map(|why| DeliveryHold::Suspension(why));
         let wait = waits.get(&target.cluster).map(|why| DeliveryHold::Dependency(why));
         let target = (target, reach, suspension.or(wait));
@@ -233,7 +233,7 @@ async fn write_target(
     hub: &Hub,
     tx: &mut Tx,
     outcome: &PlacementOutcome,
-    (target, reach, hold): (&ReleaseTarget, Connectivity, Option<DeliveryHold<'_>>),
+    (target, reach, hold): (&ReleaseTarget, Option<Connectivity>, Option<DeliveryHold<'_>>),
     (effects, changes): (&mut CommitEffects, &mut RenderingChanges),
 ) -> Result<(), Error> {
     let now = hub.clock().now();
@@ -244,7 +244,9 @@ async fn write_target(
         Release::new(hub.ids().generate(ReleaseId::from_parts), workload.id, target.cluster, now)
     });
     let before = release.clone();
-    release.set_connectivity(reach, now);
+    if let Some(reach) = reach {
+        release.set_connectivity(reach, now);
+    }
     let is_admitted = release.released_revision() == Some(target.revision);
     release.set_wave(target.wave);
     let (revision, rendered, policies) = (target.revision, target.rendered.clone(), target.policies.clone());

@@ -1,12 +1,13 @@
 //! What is written, and what is not because it was decided for another state.
 
+use domain::WorkloadId;
 use domain::cluster::{ClusterKind, Connectivity};
 use domain::placement::{Placement, Predicate};
 use domain::workload::{NewWorkload, Source, SourceFile, WorkloadSpec};
 use store::queue::PLACER;
 
 use super::super::PlacerClaim;
-use super::super::decide::decide_workload;
+use super::super::decide::{PlacementOutcome, decide_workload};
 use super::commit_workload;
 use crate::{Actor, Clock, Hub, HubConfig, NewCluster, PublishOptions};
 
@@ -18,6 +19,16 @@ async fn claim_workload(hub: &Hub) -> PlacerClaim {
     tx.commit().await.unwrap();
     let [(workload, epoch)] = due[..] else { panic!("{due:?}") };
     PlacerClaim { workload, epoch }
+}
+
+/// Begins another pass over the workload, up to its decision.
+async fn decide_again(hub: &Hub, workload: WorkloadId) -> (PlacerClaim, PlacementOutcome) {
+    let mut tx = hub.write().await.unwrap();
+    PLACER.mark(&mut tx, &[workload], hub.clock().now()).await.unwrap();
+    tx.commit().await.unwrap();
+    let claim = claim_workload(hub).await;
+    let outcome = decide_workload(hub, claim.workload).await.unwrap().unwrap();
+    (claim, outcome)
 }
 
 /// A workload that is placed on the cluster `eu`.
@@ -50,11 +61,7 @@ async fn s1_8_a_removal_that_is_requested_during_a_pass_is_left_to_the_next_one(
     // The decision changes with another cluster; meanwhile the removal from the first one is requested.
     let us = NewCluster::new("us", ClusterKind::Agent);
     hub.register_cluster(&Actor::system(), us).await.unwrap();
-    let mut tx = hub.write().await.unwrap();
-    PLACER.mark(&mut tx, &[claim.workload], hub.clock().now()).await.unwrap();
-    tx.commit().await.unwrap();
-    let claim = claim_workload(&hub).await;
-    let outcome = decide_workload(&hub, claim.workload).await.unwrap().unwrap();
+    let (claim, outcome) = decide_again(&hub, claim.workload).await;
     assert!(outcome.decision.is_some());
     let cluster = hub.get_release("web", "eu").await.unwrap().release.cluster();
     let mut tx = hub.write().await.unwrap();
@@ -73,22 +80,14 @@ async fn e5_a_cluster_that_reconnects_during_a_pass_keeps_the_connectivity_of_it
     let (_folder, hub, claim) = placed_workload().await;
     let connectivity = async || hub.get_release("web", "eu").await.unwrap().release.connectivity();
     assert_eq!(connectivity().await, Connectivity::Offline, "it has sent no heartbeat yet");
-    let mut tx = hub.write().await.unwrap();
-    PLACER.mark(&mut tx, &[claim.workload], hub.clock().now()).await.unwrap();
-    tx.commit().await.unwrap();
-    let claim = claim_workload(&hub).await;
-    let outcome = decide_workload(&hub, claim.workload).await.unwrap().unwrap();
+    let (claim, outcome) = decide_again(&hub, claim.workload).await;
     let cluster = hub.get_cluster("eu").await.unwrap().cluster.id;
     hub.record_heartbeat(cluster).await.unwrap();
     assert_eq!(connectivity().await, Connectivity::Online);
     commit_workload(&hub, claim, outcome).await.unwrap();
     assert_eq!(connectivity().await, Connectivity::Online);
-    // The same for the API server: it stopped to respond after the snapshot.
-    let mut tx = hub.write().await.unwrap();
-    PLACER.mark(&mut tx, &[claim.workload], hub.clock().now()).await.unwrap();
-    tx.commit().await.unwrap();
-    let claim = claim_workload(&hub).await;
-    let outcome = decide_workload(&hub, claim.workload).await.unwrap().unwrap();
+    // The same for the API server: it stops responding after the snapshot.
+    let (claim, outcome) = decide_again(&hub, claim.workload).await;
     hub.record_api_server_outage(cluster, "no answer").await.unwrap();
     commit_workload(&hub, claim, outcome).await.unwrap();
     assert_eq!(connectivity().await, Connectivity::Late);
@@ -100,11 +99,7 @@ async fn p16_a_pass_that_began_before_a_workload_was_unpublished_does_not_apply_
     let actor = Actor::system();
 
     // A pass for a change of the fleet decides; the workload is unpublished before it writes.
-    let mut tx = hub.write().await.unwrap();
-    PLACER.mark(&mut tx, &[claim.workload], hub.clock().now()).await.unwrap();
-    tx.commit().await.unwrap();
-    let claim = claim_workload(&hub).await;
-    let outcome = decide_workload(&hub, claim.workload).await.unwrap().unwrap();
+    let (claim, outcome) = decide_again(&hub, claim.workload).await;
     hub.unpublish_workload(&actor, "web", Default::default()).await.unwrap();
     let removal = hub.get_release("web", "eu").await.unwrap().release;
     commit_workload(&hub, claim, outcome).await.unwrap();
