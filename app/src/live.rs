@@ -90,20 +90,21 @@ pub enum LiveMessage {
 }
 
 /// The signals that pages subscribe to.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct LiveUpdates {
     /// The live status in the top bar.
     pub message: RwSignal<LiveMessage>,
     /// The last batch.
     pub batch: RwSignal<NoticeBatch>,
+    /// No page runs its query again: see [`hold_while`].
+    pub is_held: RwSignal<bool>,
     /// The server's time, estimated in the browser; `None` before hydration.
     pub clock: RwSignal<Option<Timestamp>>,
 }
 
 /// Starts the stream, the clock and the shortcuts, once, at the root of the app.
 pub fn provide_live_updates() {
-    let live =
-        LiveUpdates { message: RwSignal::default(), batch: RwSignal::default(), clock: RwSignal::default() };
+    let live = LiveUpdates::default();
     provide_context(live);
     let path = use_location().pathname;
     // No stream without a session: it is opened on the first page other than sign-in and set-up.
@@ -127,28 +128,46 @@ pub fn provide_live_updates() {
 
 /// The signals from the context; inactive ones outside the app, as in tests.
 pub fn use_live_updates() -> LiveUpdates {
-    use_context::<LiveUpdates>().unwrap_or_else(|| LiveUpdates {
-        message: RwSignal::default(),
-        batch: RwSignal::default(),
-        clock: RwSignal::default(),
-    })
+    use_context().unwrap_or_default()
 }
 
 /// A number that grows when a page with this topic has to run its query again. While `topic` returns `None`, every batch
 /// counts.
 pub fn watch_version(topic: impl Fn() -> Option<Topic> + Send + Sync + 'static) -> RwSignal<u32> {
     let version = RwSignal::new(0);
-    let batch = use_live_updates().batch;
+    let LiveUpdates { batch, is_held, .. } = use_live_updates();
     Effect::new(move |previous: Option<u32>| {
+        let is_held = is_held.get();
         batch.with(|batch| {
-            let fresh = previous.is_some_and(|previous| batch.number > previous);
-            if fresh && untrack(&topic).is_none_or(|topic| topic.matches(batch)) {
+            let Some(previous) = previous else { return batch.number };
+            if is_held {
+                return previous;
+            }
+            if concerns(batch, previous, untrack(&topic)) {
                 version.update(|n| *n += 1);
             }
             batch.number
         })
     });
     version
+}
+
+/// Whether a page that has followed the batches until number `previous` has to run its query again. Only the last batch is
+/// stored: if the page was held during earlier ones, they may have concerned it.
+fn concerns(batch: &NoticeBatch, previous: u32, topic: Option<Topic>) -> bool {
+    let missed = batch.number > previous + 1;
+    batch.number > previous && (missed || topic.is_none_or(|topic| topic.matches(batch)))
+}
+
+/// No page runs its query again while `is_held` is true; what concerned it meanwhile makes it do so afterwards. For the
+/// deletion of what the page shows: the notice of it can arrive before the response, which leads to another page, and the
+/// query would find nothing.
+pub fn hold_while(is_held: impl Fn() -> bool + 'static) {
+    let held = use_live_updates().is_held;
+    Effect::new(move |_| held.set(is_held()));
+    on_cleanup(move || {
+        let _ = held.try_set(false);
+    });
 }
 
 /// How often a page reads what changes without an event, in milliseconds.
@@ -184,6 +203,19 @@ mod tests {
         assert!(!Topic::Workload(other).matches(&batch));
         assert!(Topic::Fleet.matches(&batch));
         assert!(Topic::Workload(other).matches(&NoticeBatch { resync: true, ..batch }));
+    }
+
+    #[test]
+    fn a_page_that_was_held_is_refreshed_if_a_batch_was_missed_meanwhile() {
+        let (mine, other) = (WorkloadId::from_parts(1, 1), WorkloadId::from_parts(1, 2));
+        let change = LiveNotice { seq: 4, workload: Some(other), cluster: None, release: None };
+        let batch = NoticeBatch { number: 7, resync: false, changes: vec![change] };
+        let concerns_mine = |previous| concerns(&batch, previous, Some(Topic::Workload(mine)));
+        assert!(!concerns_mine(7), "nothing since");
+        assert!(!concerns_mine(6), "another workload");
+        assert!(concerns_mine(5), "batch 6 is not known");
+        assert!(concerns(&batch, 6, Some(Topic::Workload(other))));
+        assert!(concerns(&batch, 6, None));
     }
 
     #[test]

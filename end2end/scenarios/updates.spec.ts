@@ -1,7 +1,7 @@
 // Live updates of a page that somebody uses: menus and the focus stay.
 
 import { type Page } from "@playwright/test";
-import { expect, open, test, PATIENCE, PRELOAD_WARNING } from "./kit.js";
+import { expect, notListed, open, row, test, PATIENCE, PRELOAD_WARNING } from "./kit.js";
 
 /** Sets or removes a label of a cluster, by which no placement selects. */
 async function setLabel(page: Page, value: string | null): Promise<void> {
@@ -68,6 +68,37 @@ test("what is typed in a dialog stays while its page is updated, and only the wh
   await page.keyboard.press("Escape");
   await expect(page).toHaveURL(/\/workloads\/lighthouse$/);
   await expect(page.locator("#content"), "nothing else had the focus").toBeFocused();
+});
+
+test("a page is not read again while what it shows is deleted, also if the notice arrives before the response", async ({ page, context }) => {
+  const list = await context.newPage();
+  await open(list, "/workloads");
+  const created = await list.evaluate(async () => {
+    const [headers, body] = [{ "content-type": "application/json" }, JSON.stringify({ name: "wreck", spec: { namespace: "wreck" } })];
+    return (await fetch("/api/v1/projects/default/workloads", { method: "POST", headers, body })).status;
+  });
+  expect(created).toBe(201);
+  await expect(row(list, "wreck")).toBeVisible();
+  await open(page, "/workloads/wreck?dialog=delete");
+  let release = (): void => undefined;
+  const released = new Promise<void>((resolve) => (release = resolve));
+  await page.route("**/api/fn/workload_delete*", async (route) => {
+    const response = await route.fetch();
+    await released;
+    await route.fulfill({ response });
+  });
+  const dialog = page.getByRole("dialog", { name: /^Delete wreck/ });
+  await dialog.getByLabel(/^Type wreck/).fill("wreck");
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await expect(row(list, "wreck"), "the notice arrived").toHaveCount(0);
+  // The other page waits as long for the next notice as this one at most waited for the one before.
+  await update(list, "workloads_read", "low");
+  await expect(dialog).toBeVisible();
+  release();
+  await expect(page).toHaveURL(/\/workloads$/);
+  await notListed(page, "wreck");
+  await update(page, "workloads_read", "high");
+  await list.close();
 });
 
 test("the focus stays on its row while the list is updated", async ({ page }) => {

@@ -198,7 +198,7 @@ fn delete_dialog(name: String, facts: QuestionFacts, actions: ClusterActions) ->
             <ActionForm action=action>
                 <Permission action=UserAction::RemoveCluster>
                     <input type="hidden" name="name" value=name.clone() />
-                    {confirmed_deletion(&name, back, view! {
+                    {confirmed_deletion(&name, back, action, view! {
                         {action_error(action.value())}
                         <p>{connection}" Its labels, taints and values are deleted."</p>
                         {nothing}

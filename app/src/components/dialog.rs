@@ -5,9 +5,11 @@
 
 use leptos::html::Dialog;
 use leptos::prelude::*;
+use leptos::server_fn::ServerFn;
 use leptos_router::NavigateOptions;
 use leptos_router::hooks::use_navigate;
 
+use crate::errors::AppError;
 use crate::live;
 
 /// The dialog: title with the count, body with what is deleted and what is retained, buttons in the form.
@@ -71,8 +73,20 @@ fn dialog_buttons_when(
     }
 }
 
-/// Body and buttons of a dialog that asks for the name of what is deleted: the form's field is `confirmed_name`.
-pub fn confirmed_deletion(name: &str, back: String, body: impl IntoView + 'static) -> impl IntoView {
+/// Body and buttons of a dialog that asks for the name of what the page shows before it is deleted: the form's field is
+/// `confirmed_name`. From the submission until the next page, or the error, the page is not read again.
+pub fn confirmed_deletion<A>(
+    name: &str,
+    back: String,
+    action: ServerAction<A>,
+    body: impl IntoView + 'static,
+) -> impl IntoView
+where
+    A: ServerFn<Output = (), Error = AppError> + Clone + Send + Sync + 'static,
+{
+    live::hold_while(move || {
+        action.pending().get() || action.value().with(|result| matches!(result, Some(Ok(()))))
+    });
     let (name, expected) = (name.to_owned(), StoredValue::new(name.to_owned()));
     let typed = RwSignal::new(String::new());
     let is_confirmed = Signal::derive(move || expected.with_value(|name| typed.with(|typed| typed == name)));

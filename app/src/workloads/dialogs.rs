@@ -325,7 +325,7 @@ fn DeleteDialog(head: WorkloadPageHead) -> impl IntoView {
             <ActionForm action=action>
                 <Permission action=UserAction::DeleteWorkload>
                     <input type="hidden" name="name" value=name.clone() />
-                    {confirmed_deletion(&name, back, view! {
+                    {confirmed_deletion(&name, back, action, view! {
                         {action_error(action.value())}
                         <p>{words}</p>
                         {deletion_policy_options(head.deletion)}
