@@ -298,8 +298,7 @@ test("s1_2 the features of a group are enabled, changed and disabled, and a lock
   const deployment = page.getByRole("listitem").filter({ has: page.getByRole("heading", { name: "Deployments" }) });
   await expect(deployment).toContainText("Disabled");
 
-  await page.getByRole("button", { name: "More actions" }).click();
-  await page.getByText("Delete group").click();
+  await chooseAction(page, "Delete group");
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await expect(page).toHaveURL(/\/groups$/);
 });

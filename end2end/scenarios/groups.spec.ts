@@ -1,7 +1,7 @@
 // Cluster groups: create, pick members, see the effect, change, delete (S1-1, S1-2).
 
 import { type Page } from "@playwright/test";
-import { accessible, accessibleAtEverySize, describe, expect, open, publish, remove, row, step, test, toStep } from "./kit.js";
+import { accessible, accessibleAtEverySize, chooseAction, describe, expect, open, publish, remove, row, step, test, toStep } from "./kit.js";
 
 /** The box of a cluster in the list of members. */
 const pick = (page: Page, cluster: string) => page.getByRole("checkbox", { name: `Member by name: ${cluster}` });
@@ -64,15 +64,13 @@ test("a group is created, changed only from its current revision, and deleted wh
   await expect(row(page, "edge")).toContainText("4 clusters: 2 by name, 2 by label");
   await page.getByRole("link", { name: "edge", exact: true }).click();
   await pick(page, "us-east-1").check();
-  await page.getByRole("button", { name: "More actions" }).click();
-  await page.getByText("Delete group").click();
+  await chooseAction(page, "Delete group");
   await page.getByRole("dialog").getByRole("link", { name: "Cancel" }).click();
   await expect(page.getByRole("dialog")).toHaveCount(0);
   await expect(page, "the change of the members is retained").toHaveURL(/\/groups\/edge\?add=us-east-1$/);
   await page.getByRole("link", { name: "Discard" }).click();
   await expect(pick(page, "us-east-1"), "a discarded change").not.toBeChecked();
-  await page.getByRole("button", { name: "More actions" }).click();
-  await page.getByText("Delete group").click();
+  await chooseAction(page, "Delete group");
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await expect(page).toHaveURL(/\/groups$/);
   await expect(page.getByRole("heading", { name: "No groups yet" })).toBeVisible();
@@ -113,8 +111,7 @@ test("e_6 a change of a group shows which workloads would leave and come, and le
   await expect(row(page, "paired").getByRole("link", { name: /^leaves in 1\d\smin$/ })).toBeVisible();
   await remove(page, "paired");
   await open(page, "/groups/pair");
-  await page.getByRole("button", { name: "More actions" }).click();
-  await page.getByText("Delete group").click();
+  await chooseAction(page, "Delete group");
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await expect(page).toHaveURL(/\/groups$/);
 });
@@ -141,8 +138,7 @@ test.describe("without script", () => {
     await expect(pick(page, "us-east-2")).toBeChecked();
     await expect(pick(page, "eu-west-1")).not.toBeChecked();
 
-    await page.getByRole("button", { name: "More actions" }).click();
-    await page.getByText("Delete group").click();
+    await chooseAction(page, "Delete group");
     await page.getByRole("button", { name: "Delete", exact: true }).click();
     await expect(page).toHaveURL(/\/groups$/);
   });

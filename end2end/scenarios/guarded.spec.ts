@@ -1,6 +1,6 @@
 // A form that is saved only by its button asks before the page is left with input.
 
-import { expect, open, row, test } from "./kit.js";
+import { chooseAction, expect, open, row, test } from "./kit.js";
 
 test("a form that only its button saves asks before its input is lost, and not once it is saved", async ({ page, faults }) => {
   faults.expect(/422/);
@@ -51,8 +51,7 @@ test("a form that only its button saves asks before its input is lost, and not o
   await expect(page).not.toHaveURL(/groups/);
   expect(asked).toHaveLength(5);
   await open(page, "/groups/guarded");
-  await page.getByRole("button", { name: "More actions" }).click();
-  await page.getByText("Delete group").click();
+  await chooseAction(page, "Delete group");
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await expect(page).toHaveURL(/\/groups$/);
 });

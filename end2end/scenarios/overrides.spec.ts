@@ -1,6 +1,6 @@
 // One override: a parallel edit is not lost, and the override alone is reviewed before it changes clusters.
 
-import { accessible, addTarget, describe, expect, open, override, publish, remove, SAVED, step, targetPart, test, toStep, WEB_YAML } from "./kit.js";
+import { accessible, addTarget, chooseAction, describe, expect, open, override, publish, remove, SAVED, step, targetPart, test, toStep, WEB_YAML } from "./kit.js";
 import type { Page } from "@playwright/test";
 
 const NAME = "differing";
@@ -248,8 +248,7 @@ test("the first override of a draft can be for a group, which is selected like a
 
   await remove(page, NAME);
   await open(page, "/groups/pair");
-  await page.getByRole("button", { name: "More actions" }).click();
-  await page.getByText("Delete group").click();
+  await chooseAction(page, "Delete group");
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   await expect(page).toHaveURL(/\/groups$/);
 });
