@@ -58,7 +58,7 @@ async fn a_message_is_sent_over_tls_with_its_password_to_all_recipients_in_its_c
     {
         let server = SmtpServer::start(mode).await;
         let mut email = email_to(&server, security);
-        email.settings.username = "flotilla".into();
+        email.settings.username = "relay".into();
         email.password = Some("s3cret".into());
         client_of(&server).send(&email).await.unwrap();
         let received = server.emails();
@@ -69,7 +69,7 @@ async fn a_message_is_sent_over_tls_with_its_password_to_all_recipients_in_its_c
 
 fn check_received(received: &ReceivedEmail) {
     assert!(received.is_encrypted);
-    assert_eq!(received.login, "flotilla s3cret");
+    assert_eq!(received.login, "relay s3cret");
     assert_eq!(received.from, "flotilla@example.com");
     assert_eq!(received.to, ["ana@example.com", "ben@example.com"]);
     for (name, value) in [
