@@ -256,6 +256,7 @@ fn probing_body(path: &str) -> String {
         "preview" if path.contains("/clusters/") => {
             json!({"values": {"password": 1}, "labels": {"env": null}})
         }
+        "preview" if path.contains("/channels") => json!({"kind": "slack", "template": "{{ title }}"}),
         "preview" => json!({"members": [], "lockedValues": "queue: {password: other}\n"}),
         "chart_values_check" => return chart.to_owned(),
         "previewUnwrapping" => return String::new(),
