@@ -172,10 +172,11 @@ mod tests {
     const BEGINNINGS: [&str; 3] = ["self.write_as(", "self.write_groups(", "self.begin_group_creation("];
 
     /// What stores the response of a request in the transaction of its change.
-    const RESPONSES: [&str; 7] = [
+    const RESPONSES: [&str; 8] = [
         ".with_response(",
         ".with_empty_response(",
         "change.commit(",
+        ".commit_cluster_change(",
         ".commit_removal(",
         ".store_edit(",
         ".store_group(",
