@@ -281,10 +281,10 @@ pub async fn list_to_roll_back(
 }
 
 /// Number of releases of the waves from `first_wave` on that were rolled back, and whose clusters have not reported the bundle of before
-/// as applied yet.
+/// as applied since: the report of before the revision that was rolled back names it too.
 pub async fn count_rolling_back(tx: &mut Tx, rollout: &Rollout, first_wave: u32) -> Result<i64, Error> {
     sql("SELECT COUNT(*) FROM release WHERE workload_id = $1 AND revision = $2 AND gate = 'RolledBack' AND wave >= $3 \
-         AND released IS NOT NULL AND (applied IS NULL OR applied <> released)")
+         AND released IS NOT NULL AND (applied IS NULL OR applied <> released OR sync IN ('Pending', 'Applying', 'Stale'))")
     .bind_text(rollout.workload)
     .bind(i64::from(rollout.revision))
     .bind(i64::from(first_wave))
