@@ -8,7 +8,7 @@ use domain::operation::{
 };
 use domain::page::{ListQuery, Page};
 use domain::release::Release;
-use domain::{ClusterId, OperationId, WorkloadId};
+use domain::{ClusterId, OperationId, Timestamp, WorkloadId};
 use store::Tx;
 use store::operation::StoredOperation;
 use tokio::time::Instant;
@@ -41,6 +41,8 @@ pub(crate) struct OperationRequest<'a> {
     pub revision: Option<u32>,
     /// The earlier revision that it restores.
     pub restored_revision: Option<u32>,
+    /// The time of the verb: what it changes has no earlier one, or its outcome would count as that of an operation before.
+    pub started_at: Timestamp,
 }
 
 impl Hub {
@@ -58,7 +60,7 @@ impl Hub {
             revision: request.revision,
             restored_revision: request.restored_revision,
             actor: actor.name.clone(),
-            started_at: self.clock().now(),
+            started_at: request.started_at,
             closed_at: None,
             counts: OperationCounts::default(),
         };

@@ -125,6 +125,7 @@ impl Hub {
             kind: OperationKind::Publish,
             revision: Some(revision.number),
             restored_revision: restored,
+            started_at: now,
         };
         let operation = self.begin_operation(&mut tx, actor, request).await?;
         workload.draft_changed = workload.draft != revision.spec;

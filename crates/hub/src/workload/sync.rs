@@ -53,19 +53,20 @@ impl Hub {
         let releases = store::release::list_all_by_workload(tx, workload.id).await?;
         check_suspensions(name, &releases, selected)?;
         self.close_operations(tx, workload.id, &releases).await?;
+        let now = self.clock().now();
         let request = OperationRequest {
             workload: workload.id,
             name,
             kind: OperationKind::Sync,
             revision: None,
             restored_revision: None,
+            started_at: now,
         };
         let operation = self.begin_operation(tx, actor, request).await?;
         if !selected.is_empty() {
             limit_operation(tx, workload.id, operation, selected).await?;
         }
         let is_selected = |release: &Release| selected.is_empty() || selected.contains(&release.cluster());
-        let now = self.clock().now();
         let (mut synced, mut is_retried) = (Vec::new(), false);
         for mut release in releases {
             // A suspended one would be reverted or tried again by its resume, whatever its drift policy is.

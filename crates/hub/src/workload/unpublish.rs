@@ -91,6 +91,7 @@ impl Hub {
             kind,
             revision: None,
             restored_revision: None,
+            started_at: now,
         };
         self.begin_operation(tx, actor, request).await?;
         for mut release in releases {
