@@ -374,7 +374,7 @@ mod tests {
         for text in ["Wave 1 of 2: canary", "Wave 2 of 2: rest", "Operational", "r2 applied, Healthy"] {
             assert!(page.contains(text), "{text}: {page}");
         }
-        assert_eq!(page.matches("Waiting</").count(), 2, "{page}");
+        assert_eq!(page.matches("</svg>Waiting").count(), 2, "{page}");
         assert!(page.contains("/workloads/web?open=us-2"), "{page}");
         assert!(page.contains("/workloads/web/rollout?revision=2&q=s&cursor=0a"), "{page}");
         assert!(page.contains("/workloads/web/rollout?revision=2&wave=rest&q=s"), "{page}");
