@@ -94,6 +94,23 @@ fn report(release: &Release, outcome: Result<&[u8], &str>) -> ReleaseReport {
 }
 
 #[test]
+fn s1_21_a_sync_concerns_a_first_installation_that_was_rolled_back_before_its_rollout_admits_it_again() {
+    let mut release = release();
+    release.apply_report(&report(&release, Err("no web here")), at(2)).unwrap();
+    assert!(release.roll_back_failing(at(70)));
+    let removed = ReleaseReport { removed: true, applied: None, ..report(&release, Err("gone")) };
+    release.apply_report(&removed, at(71)).unwrap();
+    let sync = operation(OperationKind::Sync, None, 80);
+    assert_eq!(status(&sync, &release), Some(OperationStatus::Failed));
+    assert!(release.retry_rolled_back(at(80)));
+    assert_eq!(status(&sync, &release), Some(OperationStatus::Pending));
+    assert!(release.admit(Policies::default(), at(81)));
+    assert_eq!(status(&sync, &release), Some(OperationStatus::Pending), "queued");
+    release.apply_report(&report(&release, Ok(b"one")), at(82)).unwrap();
+    assert_eq!(status(&sync, &release), Some(OperationStatus::Succeeded));
+}
+
+#[test]
 fn s1_21_a_failure_that_was_reported_before_a_sync_is_not_its_outcome() {
     let mut release = release();
     let failed = report(&release, Err("names must be good"));
