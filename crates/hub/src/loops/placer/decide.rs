@@ -118,7 +118,8 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
         pending_removals: store::pending_removal::list(&mut tx, id).await?,
         placed_revision: store::decision::get_placed_revision(&mut tx, id).await?,
     };
-    let current: Vec<ClusterId> = present_releases(&releases).map(|release| release.cluster()).collect();
+    let placed = releases.iter().filter(|release| release.is_placed(revision.number));
+    let current: Vec<ClusterId> = placed.map(Release::cluster).collect();
     let fleet = load_fleet(&mut tx, hub.project(), &revision, &current).await?;
     let is_rolling_out = adopt_rollout(&mut tx, &mut revision).await?;
     drop(tx);
