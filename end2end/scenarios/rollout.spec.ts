@@ -135,7 +135,7 @@ test("f4b a failing canary is rolled back to the revision that it had", async ({
   await expect(panel.getByRole("link", { name: "Publish r2 again" })).toBeVisible();
   await accessible(page, "a rollout that was rolled back");
   await open(page, "/workloads/back?tab=events");
-  await expect(page.getByRole("main")).toContainText("rollout rolled back");
+  await expect(page.getByRole("main")).toContainText("The rollout of back was rolled back");
   await remove(page, "back");
 });
 
