@@ -70,6 +70,7 @@ test("an API token is displayed once, listed, and revoked", async ({ page }) => 
   await page.getByLabel("Name", { exact: true }).fill("scenario");
   await page.locator("summary", { hasText: "Only some actions" }).click();
   await page.getByLabel("publish", { exact: true }).check();
+  await page.getByLabel("Role", { exact: true }).selectOption("publisher");
   await accessibleAtEverySize(page, "the actions of a token");
   await page.getByRole("button", { name: "Create token" }).click();
   await expect(page.getByText("Copy the token now.")).toBeVisible();

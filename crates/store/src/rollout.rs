@@ -15,6 +15,9 @@ mod clusters;
 
 pub use clusters::list_clusters;
 
+/// Releases that are read at once.
+const RELEASES_PER_READ: i64 = 200;
+
 /// Adds the rollout of a revision. [`Error::AlreadyExists`] if the revision has one.
 pub async fn insert(tx: &mut Tx, rollout: &Rollout) -> Result<(), Error> {
     note_cause(tx, rollout);
@@ -280,14 +283,25 @@ pub async fn list_to_roll_back(
     release::get_many(tx, &ids).await
 }
 
-/// Number of releases of the waves from `first_wave` on that were rolled back, and whose clusters have not reported the bundle of before
-/// as applied since: the report of before the revision that was rolled back names it too.
-pub async fn count_rolling_back(tx: &mut Tx, rollout: &Rollout, first_wave: u32) -> Result<i64, Error> {
-    sql("SELECT COUNT(*) FROM release WHERE workload_id = $1 AND revision = $2 AND gate = 'RolledBack' AND wave >= $3 \
-         AND released IS NOT NULL AND (applied IS NULL OR applied <> released OR sync IN ('Pending', 'Applying', 'Stale'))")
-    .bind_text(rollout.workload)
-    .bind(i64::from(rollout.revision))
-    .bind(i64::from(first_wave))
-    .fetch_number(tx)
-    .await
+/// Whether any release of the waves from `first_wave` on is returning to the bundle that it had before ([`Release::is_rolling_back`]).
+pub async fn is_any_rolling_back(tx: &mut Tx, rollout: &Rollout, first_wave: u32) -> Result<bool, Error> {
+    let mut after = String::new();
+    loop {
+        // Those that have reported their bundle as applied since are left out; what one fails with is only in its stages.
+        let rows = sql("SELECT r.id FROM release r WHERE r.workload_id = $1 AND r.revision = $2 AND r.gate = 'RolledBack' \
+             AND r.wave >= $3 AND r.sync IN ('Pending', 'Applying', 'Stale') AND r.id > $4 ORDER BY r.id LIMIT $5")
+        .bind_text(rollout.workload)
+        .bind(i64::from(rollout.revision))
+        .bind(i64::from(first_wave))
+        .bind_text(&after)
+        .bind(RELEASES_PER_READ)
+        .fetch_all(tx)
+        .await?;
+        let ids = decode_rows(&rows, "release", |row| row.parse::<ReleaseId>("id"))?;
+        let Some(last) = ids.last() else { return Ok(false) };
+        after = last.to_string();
+        if release::get_many(tx, &ids).await?.iter().any(Release::is_rolling_back) {
+            return Ok(true);
+        }
+    }
 }

@@ -255,12 +255,6 @@ impl Operation {
             _ if self.is_rolled_back(release) => {
                 (OperationStatus::Failed, release.rollback_cause().map(str::to_owned))
             }
-            // Its first installation was rolled back, and is tried again: its rollout has not admitted it yet.
-            ReleaseGoal::Removing { .. } | ReleaseGoal::Removed { .. } | ReleaseGoal::Orphaned { .. }
-                if self.kind == OperationKind::Sync && release.is_gated() =>
-            {
-                (OperationStatus::Pending, None)
-            }
             ReleaseGoal::Removed { since } | ReleaseGoal::Orphaned { since } => {
                 // Removed by an earlier operation.
                 if *since < self.started_at {

@@ -230,10 +230,9 @@ impl Release {
     }
 
     /// Whether its cluster has this revision by placement: what it runs is present there, or its first installation was rolled back and can
-    /// be tried again. A removal by placement ends both.
+    /// be tried again, although nothing of it is there.
     pub fn is_placed(&self, revision: u32) -> bool {
-        let is_tried_again = self.revision == Some(revision) && self.is_gated();
-        self.is_present() || is_tried_again || self.is_rolled_back_from(revision)
+        self.is_present() || self.is_rolled_back_from(revision)
     }
 
     /// Whether its cluster runs it, as far as the hub knows: the last report of a cluster that is online says so.

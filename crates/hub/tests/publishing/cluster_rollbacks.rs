@@ -1,13 +1,15 @@
 //! Rollbacks of single clusters on which a revision fails (S1-10).
 
 use domain::operation::OperationStatus;
+use domain::placement::Placement;
 use domain::release::ReleaseState;
 use domain::rollout::{RolloutState, RolloutStrategy};
 use hub::{PublishContent, PublishOptions};
 
 use crate::release_state;
 use crate::rollouts::{degraded_report, edit_draft, publish_in_waves, wait_for_revision, wait_for_rollout};
-use crate::test_hub::{TestHub, everywhere, wait_until};
+use crate::targets::{relabel, wait_for_pending_removals};
+use crate::test_hub::{TestAgent, TestHub, by_label, everywhere, wait_until};
 
 /// All clusters at once, each rolled back on which the revision fails for a minute.
 fn atomic_strategy() -> RolloutStrategy {
@@ -68,21 +70,31 @@ async fn s1_10_a_cluster_on_which_a_revision_fails_returns_to_the_one_before_onc
     test.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn s1_10_a_first_installation_that_fails_is_removed_and_a_sync_installs_it_again() {
-    let test = TestHub::open().await;
-    let mut a = test.register_cluster("a", &[]).await;
-    test.create_draft("web", everywhere()).await;
+/// Publishes to cluster `a`, on which the first revision fails and is removed again.
+async fn roll_back_first_installation(
+    test: &TestHub,
+    labels: &[(&str, &str)],
+    placement: Placement,
+) -> TestAgent {
+    let mut a = test.register_cluster("a", labels).await;
+    test.create_draft("web", placement).await;
     test.edit_draft("web", |spec| spec.rollout = atomic_strategy()).await;
     test.publish("web").await;
     let desired = wait_for_revision(&mut a, 1).await;
     a.send_report(degraded_report(&desired)).await;
-    wait_for_state(&test, "a", ReleaseState::Degraded).await;
+    wait_for_state(test, "a", ReleaseState::Degraded).await;
     test.run_rollout_loop().await;
     test.advance_clock(61);
     let removal = a.wait_for_removal().await;
     a.report_applied(&removal).await;
-    wait_for_state(&test, "a", ReleaseState::Removed).await;
+    wait_for_state(test, "a", ReleaseState::Removed).await;
+    a
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_10_a_first_installation_that_fails_is_removed_and_a_sync_installs_it_again() {
+    let test = TestHub::open().await;
+    let mut a = roll_back_first_installation(&test, &[], everywhere()).await;
     let view = test.hub.get_release("web", "a").await.unwrap();
     assert!(view.message.contains("its first installation was rolled back"), "{}", view.message);
     test.run_placer().await;
@@ -95,6 +107,28 @@ async fn s1_10_a_first_installation_that_fails_is_removed_and_a_sync_installs_it
     wait_for_state(&test, "a", ReleaseState::Healthy).await;
     let done = |rollout: &domain::rollout::Rollout| rollout.state == RolloutState::Completed;
     wait_for_rollout(&test, "the rollout is completed", done).await;
+    test.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn s1_10_a_cluster_that_leaves_after_its_first_installation_was_rolled_back_awaits_no_removal() {
+    let test = TestHub::open().await;
+    let _a = roll_back_first_installation(&test, &[("env", "prod")], by_label("env=prod")).await;
+    relabel(&test, "a", None).await;
+    test.run_placer().await;
+    let is_left = async || {
+        let decision = test.hub.get_placement_decision("web").await.unwrap();
+        decision.selected().count() == 0
+    };
+    wait_until("the cluster is not selected", is_left).await;
+    wait_for_pending_removals(&test, &[]).await;
+    assert_eq!(test.hub.sync_workload(&test.actor, "web", &[]).await.unwrap(), 0, "it is not selected");
+
+    relabel(&test, "a", Some("prod")).await;
+    test.run_placer().await;
+    wait_until("the cluster is selected again", async || !is_left().await).await;
+    assert_eq!(release_state(&test, "web", "a").await, ReleaseState::Removed, "no pass installs it again");
+    assert_eq!(test.hub.sync_workload(&test.actor, "web", &[]).await.unwrap(), 1);
     test.close().await;
 }
 

@@ -4,7 +4,10 @@ use domain::Digest;
 use domain::cluster::Connectivity;
 use domain::health::{Health, HealthStatus};
 use domain::release::stage::StageReason;
-use domain::release::{DesiredRevision, Reason, Release, ReleaseState, RenderOutcome};
+use domain::release::{
+    DesiredRevision, Reason, Release, ReleaseState, RenderOutcome, StageName, StageState, SyncStatus,
+};
+use domain::report::{ReleaseReport, StageReport};
 use domain::rollout::{
     Admission, OnFailure, Rollout, RolloutAction, RolloutState, RolloutStrategy, Wave, WaveCounts,
 };
@@ -248,11 +251,21 @@ async fn what_a_rollback_releases_again_is_stored_with_its_bundle_until_it_is_ro
         assert_eq!(release::get(&mut tx, second.id()).await.unwrap().unwrap(), second);
         assert_eq!(second.released(), Some(&before));
         assert_eq!(rollout::list_to_roll_back(&mut tx, &rollout, 1, 9).await.unwrap(), []);
-        assert_eq!(rollout::count_rolling_back(&mut tx, &rollout, 0).await.unwrap(), 1);
-        let report = release_report(&second, Health::healthy());
-        second.apply_report(&report, at(5)).unwrap();
+        assert!(rollout::is_any_rolling_back(&mut tx, &rollout, 0).await.unwrap());
+        let done = release_report(&second, Health::healthy());
+        let refused = StageState::Failed(StageReason::new(Reason::AdmissionRejected, "no web here"));
+        let stages = vec![StageReport { name: StageName::Applied, state: refused }];
+        let failing = ReleaseReport { stages, sync: SyncStatus::Stale, ..done.clone() };
+        second.apply_report(&failing, at(5)).unwrap();
         release::update(&mut tx, &second).await.unwrap();
-        assert_eq!(rollout::count_rolling_back(&mut tx, &rollout, 0).await.unwrap(), 0);
+        assert!(!rollout::is_any_rolling_back(&mut tx, &rollout, 0).await.unwrap(), "it fails with that");
+        let applying = ReleaseReport { stages: Vec::new(), ..failing };
+        second.apply_report(&applying, at(5)).unwrap();
+        release::update(&mut tx, &second).await.unwrap();
+        assert!(rollout::is_any_rolling_back(&mut tx, &rollout, 0).await.unwrap());
+        second.apply_report(&done, at(5)).unwrap();
+        release::update(&mut tx, &second).await.unwrap();
+        assert!(!rollout::is_any_rolling_back(&mut tx, &rollout, 0).await.unwrap());
         let counts = rollout::count_waves(&mut tx, &rollout, at(9)).await.unwrap();
         assert_eq!(counts[1], WaveCounts { gated: 1, rolled_back: 1, ..WaveCounts::default() });
     })

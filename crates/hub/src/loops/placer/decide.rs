@@ -96,6 +96,24 @@ impl StoredPlacement {
     }
 }
 
+/// The clusters of the releases of a workload.
+struct CurrentClusters {
+    /// Those that are no new members: a sync can install the revision again where its first installation was rolled back.
+    placed: Vec<ClusterId>,
+    /// Those that a removal has something to delete on.
+    present: Vec<ClusterId>,
+}
+
+impl CurrentClusters {
+    fn of(releases: &[Release], revision: u32) -> Self {
+        let placed = releases.iter().filter(|release| release.is_placed(revision));
+        Self {
+            placed: placed.map(Release::cluster).collect(),
+            present: present_releases(releases).map(Release::cluster).collect(),
+        }
+    }
+}
+
 /// Computes the placement of this workload; `None` if there is no such workload. A row that can't be read is an error,
 /// so that nothing is removed because of it.
 pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<PlacementOutcome>, Error> {
@@ -118,9 +136,8 @@ pub(super) async fn decide_workload(hub: &Hub, id: WorkloadId) -> Result<Option<
         pending_removals: store::pending_removal::list(&mut tx, id).await?,
         placed_revision: store::decision::get_placed_revision(&mut tx, id).await?,
     };
-    let placed = releases.iter().filter(|release| release.is_placed(revision.number));
-    let current: Vec<ClusterId> = placed.map(Release::cluster).collect();
-    let fleet = load_fleet(&mut tx, hub.project(), &revision, &current).await?;
+    let current = CurrentClusters::of(&releases, revision.number);
+    let fleet = load_fleet(&mut tx, hub.project(), &revision, &current.present).await?;
     let is_rolling_out = adopt_rollout(&mut tx, &mut revision).await?;
     drop(tx);
     let mut decision = decide_placement(hub, &revision, &fleet, &current, &stored);
@@ -281,19 +298,20 @@ fn decide_placement(
     hub: &Hub,
     revision: &Revision,
     fleet: &FleetSnapshot,
-    current: &[ClusterId],
+    current: &CurrentClusters,
     stored: &StoredPlacement,
 ) -> Decision {
     let policy = &revision.spec.placement;
-    let mut decision = crate::placement::decide(policy, &fleet.clusters, &fleet.groups, current);
+    let mut decision = crate::placement::decide(policy, &fleet.clusters, &fleet.groups, &current.placed);
     let is_first = stored.placed_revision != revision.number;
     // An addon is placed on every matching cluster, also on those that join later (S4-1).
     if !is_first && !revision.spec.addon {
-        placement::apply_new_members_policy(&mut decision, policy.new_members, current);
+        placement::apply_new_members_policy(&mut decision, policy.new_members, &current.placed);
     }
     let before = Decision { pending_removals: stored.pending_removals.clone(), ..Decision::default() };
     let before = (!is_first).then_some(&before);
-    placement::update_pending_removals(&mut decision, before, current, &fleet.retained, hub.clock().now());
+    let now = hub.clock().now();
+    placement::update_pending_removals(&mut decision, before, &current.present, &fleet.retained, now);
     if is_first {
         // A publish removes without notice.
         placement::request_removals(&mut decision, hub.clock().now());

@@ -82,8 +82,8 @@ fn rollback_event(workload: &WorkloadHead, release: &Release, cluster: &str) -> 
         .with_severity(Severity::Error)
 }
 
-/// Rolls back releases of the waves from `first_wave` on, or ends the rollback once every cluster has reported what it ran before; one that
-/// is offline is waited for.
+/// Rolls back releases of the waves from `first_wave` on, or ends the rollback once every cluster has applied what it ran before, or fails with
+/// that; one that is offline is waited for.
 pub(super) async fn roll_back_waves(
     (tx, now): (&mut Tx, Timestamp),
     rollout: &mut Rollout,
@@ -112,7 +112,7 @@ pub(super) async fn roll_back_waves(
         step.is_due = true;
         return Ok(step);
     }
-    if store::rollout::count_rolling_back(tx, rollout, first_wave).await? > 0 {
+    if store::rollout::is_any_rolling_back(tx, rollout, first_wave).await? {
         return Ok(step);
     }
     failpoint("rollback.before_end");
