@@ -173,11 +173,14 @@ pub fn hold_while(is_held: impl Fn() -> bool + 'static) {
 /// How often a page reads what changes without an event, in milliseconds.
 const REFRESH_MILLIS: i64 = 30_000;
 
-/// A number that grows every 30 s while the page is open, for what an agent reports without an event, such as nodes and Helm releases.
+/// A number that grows every 30 s while the page is open and not held, for what an agent reports without an event, such as nodes and Helm releases.
 pub fn count_refreshes() -> Memo<i64> {
-    let clock = use_live_updates().clock;
+    let LiveUpdates { clock, is_held, .. } = use_live_updates();
     let start = StoredValue::new(None::<Timestamp>);
-    Memo::new(move |_| {
+    Memo::new(move |previous: Option<&i64>| {
+        if is_held.get() {
+            return previous.copied().unwrap_or_default();
+        }
         let Some(now) = clock.get() else { return 0 };
         let start = start.try_update_value(|start| *start.get_or_insert(now)).unwrap_or(now);
         now.millis_since(start) / REFRESH_MILLIS
