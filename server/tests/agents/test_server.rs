@@ -258,11 +258,16 @@ impl TestServer {
 
     /// Waits until the release's message contains this text.
     pub async fn wait_for_message(&self, workload: &str, cluster: &str, part: &str) {
-        wait_until(part, async || {
+        let begun = tokio::time::Instant::now();
+        loop {
             let view = self.hub.get_release(workload, cluster).await.unwrap();
-            view.message.contains(part)
-        })
-        .await;
+            if view.message.contains(part) {
+                return;
+            }
+            let release = view.release;
+            assert!(begun.elapsed() < WAIT_TIMEOUT, "timeout: {part} in {:?}: {release:#?}", view.message);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     pub async fn wait_for_event(&self, kind: EventKind) {
