@@ -54,7 +54,7 @@ impl Hub {
         request: OperationRequest<'_>,
     ) -> Result<OperationId, Error> {
         let operation = Operation {
-            id: self.ids().generate(OperationId::from_parts),
+            id: self.generate_operation_id(tx, request.workload).await?,
             workload: request.name.to_owned(),
             kind: request.kind,
             revision: request.revision,
@@ -69,6 +69,15 @@ impl Hub {
             Box::pin(self.watch_publish(tx, request.workload, &operation)).await?;
         }
         Ok(operation.id)
+    }
+
+    /// An id after those of all operations of the workload, whose row is locked: their order is that of their ids. The latest one may be of the
+    /// same millisecond, or of a server whose clock is ahead.
+    async fn generate_operation_id(&self, tx: &mut Tx, workload: WorkloadId) -> Result<OperationId, Error> {
+        let id = self.ids().generate(OperationId::from_parts);
+        let latest = store::operation::get_latest(tx, workload).await?.map(|operation| operation.id);
+        let after_latest = latest.filter(|latest| *latest >= id).and_then(OperationId::successor);
+        Ok(after_latest.unwrap_or(id))
     }
 
     /// Records the outcome of the workload's open operations, before `releases` change for the next one.

@@ -29,6 +29,11 @@ macro_rules! typed_id {
             pub fn from_parts(millis: u64, random: u128) -> Self {
                 Self(Ulid::from_parts(millis, random))
             }
+
+            /// The id after this one in their order, of the same millisecond; `None` if this is the last one of it.
+            pub fn successor(self) -> Option<Self> {
+                self.0.increment().map(Self)
+            }
         }
 
         impl fmt::Display for $name {
@@ -147,6 +152,13 @@ mod tests {
         let id = ReleaseId::from_parts(1_700_000_000_000, 42);
         assert_eq!(id.to_string().parse(), Ok(id));
         assert_eq!(serde_json::to_string(&id).unwrap(), format!("\"{id}\""));
+    }
+
+    #[test]
+    fn the_successor_of_an_id_is_later_and_of_the_same_millisecond() {
+        let id = OperationId::from_parts(7, 42);
+        assert_eq!(id.successor(), Some(OperationId::from_parts(7, 43)));
+        assert_eq!(OperationId::from_parts(7, u128::MAX).successor(), None);
     }
 
     #[test]
